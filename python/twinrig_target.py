@@ -14,14 +14,14 @@ by something that moves and measures:
 """
 
 import argparse
+import hmac
 import math
 import random
 import socket
 import struct
 import time
-import zlib
 
-MAGIC, VERSION = b"TWRG", 1
+MAGIC, VERSION = b"TWRG", 2
 HELLO, WELCOME, REFUSE, ARM, COMMAND, MEASURED, STOP, BYE = range(1, 9)
 HANDSHAKES = (HELLO, WELCOME, REFUSE, ARM)
 LOCK_STEP, PACED, KNOWS_ACHIEVED, VIRTUAL = 1, 2, 4, 8
@@ -32,86 +32,67 @@ FROZEN = 7
 BEYOND_COMMAND, BEYOND_RATE, BEYOND_FORCE, NOT_FINITE = 1, 2, 3, 5
 SILENT, PEER_TRIPPED, PEER_LEFT = 22, 23, 24
 
-HEADER = struct.Struct("<4sHBBQQQQQBB6x")
+HEADER = struct.Struct("<4sHBBQQQQQBBBB4x")
 HANDSHAKE = struct.Struct("<dQQQII")
+CODE = 16
+PRESET_TOKEN = "twinrig"
 
 
-def siphash(key, message):
-    """SipHash-2-4 with a key of 16 bytes."""
-    mask = (1 << 64) - 1
-    k0, k1 = struct.unpack("<QQ", key)
-    v = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D,
-         k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
-
-    def rotate(x, by):
-        return (x << by | x >> 64 - by) & mask
-
-    def rounds(count):
-        for _ in range(count):
-            v[0] = (v[0] + v[1]) & mask
-            v[2] = (v[2] + v[3]) & mask
-            v[1] = rotate(v[1], 13) ^ v[0]
-            v[3] = rotate(v[3], 16) ^ v[2]
-            v[0] = rotate(v[0], 32)
-            v[2] = (v[2] + v[1]) & mask
-            v[0] = (v[0] + v[3]) & mask
-            v[1] = rotate(v[1], 17) ^ v[2]
-            v[3] = rotate(v[3], 21) ^ v[0]
-            v[2] = rotate(v[2], 32)
-
-    whole = len(message) // 8 * 8
-    words = [w for (w,) in struct.iter_unpack("<Q", message[:whole])]
-    last = message[whole:].ljust(7, b"\0") + bytes([len(message) & 0xFF])
-    for word in words + list(struct.unpack("<Q", last)):
-        v[3] ^= word
-        rounds(2)
-        v[0] ^= word
-    v[2] ^= 0xFF
-    rounds(4)
-    return v[0] ^ v[1] ^ v[2] ^ v[3]
+def session_keys(token, nonce, session):
+    """The keys of a session: the loop's and the laboratory's."""
+    numbers = struct.pack("<QQ", nonce, session)
+    return [hmac.digest(token.encode(), sender + numbers, "sha256")
+            for sender in (b"twinrig loop", b"twinrig laboratory")]
 
 
-def tag(token, kind, nonce, session):
-    """Proof of knowing the token."""
-    key = token.encode().ljust(16, b"\0")
-    return siphash(key, struct.pack("<BQQ", kind, nonce, session))
+def code(key, data):
+    """What ends a datagram: nobody makes it without the key."""
+    return hmac.digest(key, data, "sha256")[:CODE]
 
 
-def encode(kind, dofs, session, sequence, time_ns, tick, echo_ns, state, trip, values,
-           handshake=None):
-    """A datagram. `values`: three lists; `handshake`: rate, nonce, tag, watchdog, modes, reason."""
+def encode(kind, dofs, session, sequence, time_ns, tick, echo_ns, state, trip, values, key,
+           handshake=None, validity=0):
+    """A datagram. `values`: three lists; `key`: bytes, outside a session those of the token;
+    `handshake`: rate, nonce, hash of the file, watchdog, modes, reason."""
     out = HEADER.pack(MAGIC, VERSION, kind, dofs, session, sequence, time_ns, tick, echo_ns,
-                      state, trip)
+                      state, trip, validity, 0)
     if kind in HANDSHAKES:
         out += HANDSHAKE.pack(*handshake)
-    flat = [value for block in values for value in block]
-    out += struct.pack(f"<{3 * dofs}d", *flat)
-    return out + struct.pack("<I", zlib.crc32(out))
+    if kind != REFUSE:
+        out += struct.pack(f"<{3 * dofs}d", *(value for block in values for value in block))
+    return out + code(key, out)
 
 
 def decode(data):
-    """Fields of a datagram as a dictionary; None if it is damaged or not ours."""
-    if len(data) < 60 or data[:4] != MAGIC:
-        return None
-    if zlib.crc32(data[:-4]) != struct.unpack("<I", data[-4:])[0]:
+    """What a datagram says as a dictionary, true only if `is_from`; None if it is not ours."""
+    if len(data) < HEADER.size + CODE or data[:4] != MAGIC:
         return None
     names = ("magic", "version", "kind", "dofs", "session", "sequence", "time_ns", "tick",
-             "echo_ns", "state", "trip")
+             "echo_ns", "state", "trip", "validity", "auxiliary")
     found = dict(zip(names, HEADER.unpack(data[:HEADER.size])))
     if found["version"] != VERSION:
         return found
+    signed, found["signed"], found["code"] = data[:-CODE], data[:-CODE], data[-CODE:]
     at, dofs = HEADER.size, found["dofs"]
     if found["kind"] in HANDSHAKES:
-        if len(data) < at + HANDSHAKE.size + 4:
+        if len(signed) < at + HANDSHAKE.size:
             return None
-        names = ("rate_hz", "nonce", "tag", "watchdog_ns", "modes", "reason")
-        found.update(zip(names, HANDSHAKE.unpack(data[at:at + HANDSHAKE.size])))
+        names = ("rate_hz", "nonce", "file", "watchdog_ns", "modes", "reason")
+        found.update(zip(names, HANDSHAKE.unpack(signed[at:at + HANDSHAKE.size])))
         at += HANDSHAKE.size
-    if not 1 <= found["kind"] <= 8 or dofs == 0 or len(data) != at + 24 * dofs + 4:
+    blocks = 0 if found["kind"] == REFUSE else 24 * dofs
+    if not 1 <= found["kind"] <= 8 or not 1 <= dofs <= 55:
         return None
-    flat = struct.unpack(f"<{3 * dofs}d", data[at:-4])
+    if len(signed) != at + blocks + (8 * found["auxiliary"] if blocks else 0):
+        return None
+    flat = struct.unpack(f"<{blocks // 8}d", signed[at:at + blocks])
     found["values"] = [list(flat[i * dofs:(i + 1) * dofs]) for i in range(3)]
     return found
+
+
+def is_from(found, key):
+    """Whether who has this key sent it."""
+    return hmac.compare_digest(found["code"], code(key, found["signed"]))
 
 
 class Spring:
@@ -131,8 +112,11 @@ class Spring:
 class Target:
     """One laboratory, one session after another."""
 
-    def __init__(self, rig, listen, rate_hz, dofs=1, token="", watchdog_s=0.2, command_m=math.inf,
-                 rate_m_s=math.inf, force_n=math.inf, hold_s=0.5, ramp_m_s=0.01, bridge=10):
+    def __init__(self, rig, listen, rate_hz, dofs=1, token=PRESET_TOKEN, watchdog_s=0.2,
+                 command_m=math.inf, rate_m_s=math.inf, force_n=math.inf, hold_s=0.5, ramp_m_s=0.01,
+                 bridge=10):
+        if not token or (token == PRESET_TOKEN and not listen[0].startswith("127.")):
+            raise ValueError("choose a token that nobody else knows")
         self.rig, self.rate_hz, self.dofs, self.token = rig, rate_hz, dofs, token
         self.watchdog_s, self.bridge = watchdog_s, bridge
         self.limits = [[command_m] * dofs, [rate_m_s] * dofs, [force_n] * dofs]
@@ -144,85 +128,101 @@ class Target:
         self.reset()
 
     def reset(self):
-        self.peer, self.session, self.nonce, self.armed = None, 0, 0, False
+        # Everybody who has the token is offered the same session; the first to arm has it.
+        self.session = random.SystemRandom().randrange(1, 2**64)
+        self.peer, self.nonce, self.armed, self.keys = None, 0, False, None
         self.sequence, self.highest, self.tick = 0, 0, 0
         self.state, self.trip, self.gone = RUNNING, 0, False
         self.held, self.received = [0.0] * self.dofs, [0.0] * self.dofs
+        self.limits_now = self.limits
         self.lock_step, self.patience_s = False, self.watchdog_s
         self.heard = self.tripped_at = time.monotonic()
 
     # Sending
 
-    def send(self, kind, tick, echo_ns, values, handshake=None, to=None, session=None):
-        numbered = session is None
-        if numbered:
-            self.sequence += 1
-        data = encode(kind, len(values[0]), self.session if numbered else session,
-                      self.sequence if numbered else 0, time.monotonic_ns(), tick, echo_ns,
-                      self.state, self.trip, values, handshake)
-        self.socket.sendto(data, to or self.peer)
+    def send(self, kind, tick, echo_ns, values):
+        self.sequence += 1
+        data = encode(kind, self.dofs, self.session, self.sequence, time.monotonic_ns(), tick,
+                      echo_ns, self.state, self.trip, values, self.keys[1])
+        self.socket.sendto(data, self.peer)
 
     def report(self, tick, echo_ns):
         self.send(MEASURED, min(tick, 2**64 - 1), echo_ns, self.rig.measure())
 
-    def refuse(self, to, hello, reason):
-        self.foreign += 1
-        dofs = max(1, min(hello["dofs"], 56))
-        handshake = (0.0, hello.get("nonce", 0), 0, 0, 0, reason)
-        self.send(REFUSE, 0, hello["time_ns"], [[0.0] * dofs] * 3, handshake, to, 0)
+    def greet(self, kind, to, length, found, watchdog_s=0.0, reason=0):
+        """WELCOME or REFUSE; never more bytes than were sent."""
+        handshake = (self.rate_hz, found.get("nonce", 0), 0, int(watchdog_s * 1e9),
+                     LOCK_STEP | PACED | KNOWS_ACHIEVED | VIRTUAL, reason)
+        data = encode(kind, self.dofs, 0 if kind == REFUSE else self.session, 0,
+                      time.monotonic_ns(), 0, found["time_ns"], 0, 0, self.limits,
+                      self.token.encode(), handshake)
+        if len(data) <= length:
+            self.socket.sendto(data, to)
 
     # Hearing
 
-    def hello(self, found, sender):
-        busy = self.armed or (self.peer not in (None, sender))
-        if found["tag"] != tag(self.token, HELLO, found["nonce"], 0):
-            return self.refuse(sender, found, WRONG_TOKEN)
-        if busy and (sender, found["nonce"]) != (self.peer, self.nonce):
-            # Who was welcomed and never armed does not block the door for long.
-            if self.armed or time.monotonic() - self.heard < 2.0:
-                return self.refuse(sender, found, BUSY)
+    def judge(self, found):
+        """Why a loop does not fit, 0 if it does."""
         if found["dofs"] != self.dofs:
-            return self.refuse(sender, found, OTHER_DOFS)
+            return OTHER_DOFS
         if found["rate_hz"] != self.rate_hz:
-            return self.refuse(sender, found, OTHER_RATE)
-        if found["modes"] & 3 not in (LOCK_STEP, PACED):
-            return self.refuse(sender, found, OTHER_MODE)
-        if (sender, found["nonce"]) != (self.peer, self.nonce):
-            self.reset()
-            self.peer, self.nonce = sender, found["nonce"]
-            self.session = random.SystemRandom().randrange(1, 2**64)
-            self.lock_step = found["modes"] & LOCK_STEP != 0
-            asked = min(found["watchdog_ns"] * 1e-9, 60.0) if self.lock_step else 0.0
-            self.patience_s = max(self.watchdog_s, asked)
-        handshake = (self.rate_hz, self.nonce, tag(self.token, WELCOME, self.nonce, self.session),
-                     int(self.patience_s * 1e9), LOCK_STEP | PACED | KNOWS_ACHIEVED | VIRTUAL, 0)
-        self.send(WELCOME, 0, found["time_ns"], self.limits, handshake, sender, self.session)
+            return OTHER_RATE
+        return 0 if found["modes"] & 3 in (LOCK_STEP, PACED) else OTHER_MODE
+
+    def watchdog(self, found):
+        """A loop by the clock may ask for less, never for more."""
+        asked_s = found["watchdog_ns"] * 1e-9
+        if found["modes"] & LOCK_STEP:
+            return min(max(self.watchdog_s, asked_s), 60.0)
+        return min(self.watchdog_s, asked_s) if asked_s > 0.0 else self.watchdog_s
+
+    def hello(self, found, sender, length):
+        known = is_from(found, self.token.encode())
+        if self.armed and known and found["nonce"] == self.nonce:
+            return  # A copy of the loop's own.
+        reason = WRONG_TOKEN if not known else BUSY if self.armed else self.judge(found)
+        if reason:
+            self.foreign += 1
+            self.greet(REFUSE, sender, length, found, reason=reason)
+        else:
+            self.greet(WELCOME, sender, length, found, self.watchdog(found))
+
+    def arm(self, found, sender):
+        keys = session_keys(self.token, found["nonce"], self.session)
+        if found["session"] != self.session or not is_from(found, keys[0]) or self.judge(found):
+            return
+        self.peer, self.nonce, self.keys, self.armed = sender, found["nonce"], keys, True
+        self.lock_step = found["modes"] & LOCK_STEP != 0
+        self.patience_s = self.watchdog(found)
+        # The loop's limits count where they are stricter.
+        self.limits_now = [[min(o, a) if a == a else o for o, a in zip(own, asked)]
+                           for own, asked in zip(self.limits, found["values"])]
 
     def hear(self, data, sender):
         found = decode(data)
         if found is None:
             self.foreign += 1
         elif found["version"] != VERSION:
-            self.refuse(sender, found, OTHER_VERSION)
-        elif found["kind"] == HELLO:
-            self.hello(found, sender)
-        elif (sender, found["session"], found["dofs"]) != (self.peer, self.session, self.dofs) \
-                or found["sequence"] == 0:
             self.foreign += 1
-        elif found["sequence"] <= self.highest:
-            pass  # A copy, or overtaken by a later one, which has acted already.
+            self.greet(REFUSE, sender, len(data), found, reason=OTHER_VERSION)
+        elif found["kind"] == HELLO:
+            self.hello(found, sender, len(data))
         else:
-            self.highest, self.heard = found["sequence"], time.monotonic()
-            self.obey(found)
+            if found["kind"] == ARM and not self.armed:
+                self.arm(found, sender)
+            ours = (sender, found["session"], found["dofs"]) == (self.peer, self.session, self.dofs)
+            if not ours or found["sequence"] == 0 or not is_from(found, self.keys[0]):
+                self.foreign += 1
+            elif found["sequence"] > self.highest:
+                # Not a copy, nor overtaken by a later one, which has acted already.
+                self.highest, self.heard = found["sequence"], time.monotonic()
+                self.obey(found)
 
     def obey(self, found):
         kind = found["kind"]
         if kind == ARM:
-            if found["tag"] == tag(self.token, ARM, self.nonce, self.session) and self.tick == 0:
-                self.armed = True
+            if self.tick == 0:
                 self.report(0, found["time_ns"])
-        elif not self.armed:
-            self.foreign += 1
         elif kind == COMMAND:
             self.command(found)
         elif kind == STOP:
@@ -244,7 +244,7 @@ class Target:
             self.stop(self.gate(found["values"], steps) or (SILENT if steps - 1 > self.bridge else 0))
         if self.trip == 0:
             # After missing commands no faster than the limit: a jump would be violent.
-            stride = self.limits[1][0] / self.rate_hz
+            stride = self.limits_now[1][0] / self.rate_hz
             self.held = [h + max(-stride, min(stride, n - h)) if abs(n - h) > stride else n
                          for h, n in zip(self.held, x)]
             self.received = x
@@ -261,7 +261,8 @@ class Target:
         _, force, _ = self.rig.measure()
         if not all(math.isfinite(v) for block in values for v in block):
             return NOT_FINITE
-        for x, before, f, command, rate, most in zip(values[0], self.received, force, *self.limits):
+        for x, before, f, command, rate, most in zip(values[0], self.received, force,
+                                                    *self.limits_now):
             if abs(f) > most:
                 return BEYOND_FORCE
             if abs(x) > command:
@@ -322,7 +323,7 @@ def main():
     parser.add_argument("--rate", type=float, required=True, help="ticks per second")
     parser.add_argument("--dofs", type=int, default=1)
     parser.add_argument("--stiffness", type=float, required=True, help="N/m")
-    parser.add_argument("--token", default="")
+    parser.add_argument("--token", default=PRESET_TOKEN)
     parser.add_argument("--watchdog", type=float, default=0.2, help="s")
     parser.add_argument("--once", action="store_true")
     options = parser.parse_args()

@@ -1,5 +1,7 @@
 //! A laboratory at the end of a wire, as declared.
 
+use std::net::IpAddr;
+
 use keys::Keys;
 use keys::diagnostic::Diagnostic;
 use keys::tree::Branch;
@@ -7,6 +9,8 @@ use runtime::link::{Bridge, Token};
 
 /// Port of a laboratory whose file names none.
 pub const USUAL_PORT: u16 = 47_071;
+/// The token of a file that names none: known to everybody, and good on one machine only.
+pub const PRESET_TOKEN: &str = "twinrig";
 
 /// A laboratory in another process or on another machine, played by `twinrig rig` or by any target
 /// that speaks the protocol of `docs/protocol.md`. `run` drives it if it has an `address`; otherwise
@@ -17,8 +21,9 @@ pub struct RigSpec {
     /// Where the laboratory listens: host and port, such as "192.168.7.2:47071".
     #[key(text)]
     pub address: Option<String>,
-    /// Up to 16 bytes that both sides must know, so that no loop drives the wrong bench. It is part
-    /// of the record.
+    /// Text that both sides must know: whoever has it can move the rig. Every packet is signed with a
+    /// key made from it. Between two machines draw it at random, such as with `openssl rand -hex 16`;
+    /// the pre-set one is refused there. A record holds a hash of it.
     #[key(text, default = "twinrig")]
     token: String,
     /// Longest wait for the laboratory before the test.
@@ -44,9 +49,14 @@ pub struct RigSpec {
 }
 
 impl RigSpec {
-    /// What both sides know. The checks refuse what is too long.
+    /// What both sides know.
     pub fn token(&self) -> Token {
-        Token::new(&self.token).unwrap_or_default()
+        Token::new(&*self.token)
+    }
+
+    /// Whether the token is the one of a file that names none.
+    pub fn has_preset_token(&self) -> bool {
+        self.token == PRESET_TOKEN
     }
 
     /// The port of the declared address.
@@ -54,19 +64,27 @@ impl RigSpec {
         self.address.as_deref().and_then(port)
     }
 
-    /// An address has a port, and a token fits.
+    /// An address has a port, and a token is a secret where others can reach it.
     fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        let far = self.address.as_deref().filter(|address| !is_this_machine(address));
         if let (Some(address), None) = (&self.address, self.port()) {
             let message = format!("\"{address}\" is no host with a port");
             let remedy = format!("write it like \"192.168.7.2:{USUAL_PORT}\"");
             found.push(branch.error(Self::ADDRESS, message).remedy(remedy));
-        }
-        if Token::new(&self.token).is_none() {
-            let message = format!("the token has {} bytes", self.token.len());
-            let error = branch.error(Self::TOKEN, message);
-            found.push(error.remedy("choose one of at most 16 bytes"));
+        } else if let Some(address) = far.filter(|_| self.has_preset_token()) {
+            let message =
+                format!("the pre-set token is refused at \"{address}\": everybody knows it");
+            let warning = branch.warning(Self::ADDRESS, message);
+            found.push(warning.remedy("give both files a `token` drawn at random"));
         }
     }
+}
+
+/// Whether nobody else can reach an address.
+fn is_this_machine(address: &str) -> bool {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let ip = host.trim_matches(['[', ']']).parse();
+    ip.map_or(host == "localhost", |ip: IpAddr| ip.is_loopback())
 }
 
 fn port(address: &str) -> Option<u16> {
@@ -82,6 +100,16 @@ mod tests {
         assert_eq!(port("127.0.0.1:5555"), Some(5555));
         assert_eq!(port("[::1]:1"), Some(1));
         assert_eq!(port("bench.local:47071"), Some(47071));
+        for (address, near) in [
+            ("127.0.0.1:5", true),
+            ("[::1]:1", true),
+            ("localhost:5", true),
+            ("192.168.7.2:5", false),
+            ("0.0.0.0:5", false),
+            ("bench.local:5", false),
+        ] {
+            assert_eq!(is_this_machine(address), near, "{address}");
+        }
         for bad in ["", ":5", "host", "host:", "host:70000", "host:x"] {
             assert_eq!(port(bad), None, "{bad}");
         }

@@ -1,6 +1,7 @@
 //! Why something could not be done: the one error of the library.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use analysis::identification::IdentificationError;
@@ -8,6 +9,7 @@ use analysis::loop_stability::LoopError;
 use experiment::Diagnostics;
 use experiment::input::InputError;
 use experiment::quantity::QuantityError;
+use experiment::rig::PRESET_TOKEN;
 use experiment::sweep::EditError;
 use model::compensator::CompensatorError;
 use model::integrator::IntegratorError;
@@ -114,6 +116,15 @@ pub enum Error {
     /// The address of the laboratory.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// The pre-set token where other machines can reach the wire.
+    #[error(
+        "the pre-set token \"{PRESET_TOKEN}\" is known to everybody, and {address} can be reached \
+         from other machines: give both files a token of their own in [rig]"
+    )]
+    PresetToken {
+        /// Where.
+        address: SocketAddr,
+    },
     /// The threads of the loop.
     #[error(transparent)]
     Realtime(#[from] RealtimeError),

@@ -7,8 +7,8 @@ use runtime::gate::{Trip, TripKind};
 use runtime::laboratory::{
     AcceptedSession, LabProfile, LabServer, Laboratory, LaboratoryParts, SessionEnd, Start,
 };
-use runtime::link::LinkCounts;
 use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
+use runtime::link::{LinkCounts, Terms};
 use runtime::realtime::{Driver, RealtimePlan, prepare_thread};
 use runtime::record::{
     EventKind, EventNote, Header, Options, Purpose, Record, Recorder, RecorderHandle, Role,
@@ -24,7 +24,7 @@ use crate::machine;
 use crate::notes::{header, link_note};
 use crate::onlooker::{Event, Onlooker};
 use crate::pace::{Clock, plan, recording};
-use crate::remote::own_limits;
+use crate::remote::{differences, refuse_preset_token, terms};
 use crate::report;
 use crate::run::write_pages;
 use crate::run_folder::RunFolder;
@@ -106,11 +106,16 @@ impl Test {
         let mut ahead = folders.ahead()?;
         let port = self.experiment().rig.port().unwrap_or(USUAL_PORT);
         let address = options.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, port).into());
+        refuse_preset_token(self.experiment(), address)?;
         let mut server = LabServer::bind(&world::system(), address, self.lab_profile()?)?;
         let _attended = stop.attend();
         onlooker.event(&Event::Listening(server.address));
         let mut result = LaboratoryResult::default();
-        while let Some(accepted) = server.accept(stop) {
+        loop {
+            let accepted = server.accept(stop, &mut |refused| {
+                onlooker.event(&Event::Refused(refused));
+            });
+            let Some(accepted) = accepted else { break };
             let folder = folders.of(&accepted, ahead)?;
             result.sessions.push(self.serve(&mut server, accepted, &folder, stop, onlooker)?);
             if options.sessions == Sessions::Once || stop.presses() > 0 {
@@ -122,12 +127,16 @@ impl Test {
         Ok(result)
     }
 
+    /// What its file says to the other end.
+    fn terms(&self) -> Result<Terms, Error> {
+        Ok(terms(self.experiment(), self.source(), self.assembly()?))
+    }
+
     /// What its laboratory says of itself.
     fn lab_profile(&self) -> Result<LabProfile, Error> {
         let experiment = self.experiment();
         Ok(LabProfile {
-            rate_hz: experiment.integrator.rate_hz(),
-            limits: own_limits(self.assembly()?),
+            terms: self.terms()?,
             watchdog_s: experiment.rig.watchdog_s,
             patience_s: experiment.rig.patience_s,
             token: experiment.rig.token(),
@@ -164,7 +173,8 @@ impl Test {
         stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
     ) -> Result<SessionResult, Error> {
-        onlooker.event(&Event::SessionBegins(&accepted));
+        let differences = differences(&self.terms()?, &accepted.terms);
+        onlooker.event(&Event::SessionBegins { accepted: &accepted, differences: &differences });
         let (path, peer) = (folder.record(), accepted.peer.to_string());
         let (end, ended, notices) = self
             .move_laboratory(server, accepted, &path, stop)
@@ -234,6 +244,9 @@ impl Test {
             ("loop".into(), accepted.peer.to_string()),
             ("pace".into(), pace.into()),
             ("watchdog".into(), format!("{} s", accepted.watchdog_s)),
+            ("experiment hash".into(), format!("{:016x}", self.terms()?.file)),
+            ("experiment hash of the loop".into(), format!("{:016x}", accepted.terms.file)),
+            ("token hash".into(), self.experiment().rig.token().hash()),
         ]);
         if !accepted.lock_step {
             header.started = machine::utc_now();

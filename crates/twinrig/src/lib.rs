@@ -35,6 +35,7 @@ pub mod run_folder;
 pub mod sweep;
 pub mod table;
 mod test;
+mod text_edit;
 pub mod trace;
 pub mod words;
 

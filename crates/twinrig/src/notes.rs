@@ -11,6 +11,7 @@ use runtime::streamed_load::LoadEnd;
 use crate::assembly::Assembly;
 use crate::error::Error;
 use crate::machine;
+use crate::text_edit::without_token;
 use experiment::{Experiment, Source};
 
 /// Files larger than this are named in the record, not embedded.
@@ -36,10 +37,16 @@ pub fn header(
 ) -> Result<Header, Error> {
     let mut inputs = embedded(experiment, source)?;
     inputs.retain(|file| file.bytes.len() <= LARGEST_EMBEDDED);
+    let token = experiment.rig.token();
+    for file in inputs.iter_mut().filter(|file| file.name.ends_with(".toml")) {
+        if let Ok(text) = str::from_utf8(&file.bytes) {
+            file.bytes = without_token(text, &token).into_bytes();
+        }
+    }
     Ok(Header {
         title: experiment.title.clone(),
         experiment_name: experiment.name().to_owned(),
-        experiment: experiment.text().to_owned(),
+        experiment: without_token(experiment.text(), &token),
         inputs,
         ..bare_header(assembly)
     })
@@ -165,7 +172,11 @@ fn wire_facts(assembly: &Assembly) -> Vec<(String, String)> {
         Pace::LockStep { .. } => "lock-step",
         Pace::Paced { .. } => "against the clock",
     };
-    vec![("rig".into(), format!("at {}, {pace}", plan.address))]
+    vec![
+        ("rig".into(), format!("at {}, {pace}", plan.address)),
+        ("experiment hash".into(), format!("{:016x}", plan.terms.file)),
+        ("token hash".into(), plan.token.hash()),
+    ]
 }
 
 /// What came and went over a wire, in one line at the end of a test.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use analysis::iterative::TracePoint;
 use experiment::Diagnostics;
-use runtime::laboratory::{AcceptedSession, SessionEnd};
+use runtime::laboratory::{AcceptedSession, Refused, SessionEnd};
 use runtime::link::LinkCounts;
 use runtime::realtime::{Status, Timing};
 use runtime::record::Record;
@@ -76,8 +76,15 @@ pub enum Event<'a> {
     Punctuality(&'a Timing),
     /// A laboratory waits for loops.
     Listening(SocketAddr),
+    /// A loop does not fit, or has another token.
+    Refused(&'a Refused),
     /// A loop has come.
-    SessionBegins(&'a AcceptedSession),
+    SessionBegins {
+        /// Who, and how it keeps step.
+        accepted: &'a AcceptedSession,
+        /// How its file differs from the laboratory's, a sentence each.
+        differences: &'a [String],
+    },
     /// It has gone.
     SessionEnds {
         /// How it ended.

@@ -2,8 +2,9 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
+use numerics::random::fnv1a;
 use runtime::link::wire::VIRTUAL;
-use runtime::link::{LinkPlan, Pace};
+use runtime::link::{LinkPlan, Pace, Terms};
 use runtime::numerical::Plant;
 use runtime::rig::{NetworkRig, Peer};
 use runtime::world;
@@ -11,7 +12,10 @@ use runtime::world;
 use crate::assembly::{Assembly, Coupling};
 use crate::error::Error;
 use crate::pace::Clock;
-use experiment::Experiment;
+use crate::text_edit::without_token;
+use crate::words::number;
+use experiment::include::flattened;
+use experiment::{Experiment, Source};
 
 /// The address that a host and a port mean.
 fn resolve(address: &str) -> Result<SocketAddr, Error> {
@@ -33,6 +37,7 @@ pub enum Wire {
 /// is cut, any rig may stand there.
 pub(crate) fn link_plan(
     experiment: &Experiment,
+    source: &dyn Source,
     assembly: &Assembly,
     address: &str,
     clock: Clock,
@@ -42,19 +47,70 @@ pub(crate) fn link_plan(
     if wire == Wire::ClosedLoop && assembly.coupling != Coupling::Held {
         return Err(Error::OneSystem);
     }
+    refuse_preset_token(experiment, address)?;
     let spec = &experiment.rig;
     Ok(LinkPlan {
         address,
-        count: assembly.count(),
-        rate_hz: experiment.integrator.rate_hz(),
+        terms: terms(experiment, source, assembly),
         pace: match clock {
             Clock::Virtual => Pace::LockStep { timeout_s: spec.timeout_s },
             Clock::Real => Pace::Paced { bridge: spec.bridge, bridge_by: spec.bridge_by },
         },
+        watchdog_s: spec.watchdog_s,
         token: spec.token(),
         connect_s: spec.connect_s,
-        limits: own_limits(assembly),
     })
+}
+
+/// A token that everybody knows is none where other machines can reach the wire.
+pub(crate) fn refuse_preset_token(
+    experiment: &Experiment,
+    address: SocketAddr,
+) -> Result<(), Error> {
+    if experiment.rig.has_preset_token() && !address.ip().is_loopback() {
+        return Err(Error::PresetToken { address });
+    }
+    Ok(())
+}
+
+/// What one end says of its test.
+pub(crate) fn terms(experiment: &Experiment, source: &dyn Source, assembly: &Assembly) -> Terms {
+    let (limits, text) = (&assembly.limits, flattened(experiment.text(), source));
+    Terms {
+        rate_hz: experiment.integrator.rate_hz(),
+        limits: [limits.command.clone(), limits.rate.clone(), limits.force.clone()],
+        file: fnv1a(without_token(&text, &experiment.rig.token()).as_bytes()),
+    }
+}
+
+/// How the files of both ends differ, a sentence each.
+pub(crate) fn differences(here: &Terms, there: &Terms) -> Vec<String> {
+    const LIMITS: [(&str, f64, &str); 3] =
+        [("command", 1e3, "mm"), ("rate", 1.0, "m/s"), ("force", 1e-3, "kN")];
+    let mut found = Vec::new();
+    for ((name, factor, unit), (own, other)) in
+        LIMITS.into_iter().zip(here.limits.iter().zip(&there.limits))
+    {
+        let shown = |value: f64| match value.is_finite() {
+            true => format!("{} {unit}", number(factor * value)),
+            false => "none".to_owned(),
+        };
+        for (dof, (own, other)) in own.iter().zip(other).enumerate().filter(|(_, (a, b))| a != b) {
+            let (place, own, other) = (dof + 1, shown(*own), shown(*other));
+            found.push(format!(
+                "`limits.{name}` of interface DOF {place} is {own} here and {other} at the other \
+                 end; the stricter applies there"
+            ));
+        }
+    }
+    if here.file != there.file {
+        found.push(format!(
+            "the experiment files of the two ends differ: hash {:016x} here, {:016x} at the other \
+             end",
+            here.file, there.file
+        ));
+    }
+    found
 }
 
 /// Both sides of an experiment, joined for a run: over the wire if there is one.
@@ -65,25 +121,23 @@ pub(crate) fn plant(assembly: &Assembly) -> Result<Plant, Error> {
     }
 }
 
-/// What one end tells the other of its limits.
-pub(crate) fn own_limits(assembly: &Assembly) -> [Vec<f64>; 3] {
-    let limits = &assembly.limits;
-    [limits.command.clone(), limits.rate.clone(), limits.force.clone()]
-}
-
 /// What a laboratory says of itself, in one line.
 pub fn told(peer: &Peer) -> String {
     let kind = if peer.modes & VIRTUAL == 0 { "a rig" } else { "a virtual rig" };
     let least = |values: &[f64], factor: f64, unit: &str| {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        if least.is_finite() { format!("{} {unit}", factor * least) } else { "none".to_owned() }
+        if least.is_finite() {
+            format!("{} {unit}", number(factor * least))
+        } else {
+            "none".to_owned()
+        }
     };
     format!(
         "{kind} at {}: watchdog {} s, its own limits: command {}, rate {}, force {}",
         peer.address,
         peer.watchdog_s,
-        least(&peer.limits[0], 1e3, "mm"),
-        least(&peer.limits[1], 1.0, "m/s"),
-        least(&peer.limits[2], 1e-3, "kN")
+        least(&peer.terms.limits[0], 1e3, "mm"),
+        least(&peer.terms.limits[1], 1.0, "m/s"),
+        least(&peer.terms.limits[2], 1e-3, "kN")
     )
 }

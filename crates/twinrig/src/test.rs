@@ -12,7 +12,8 @@ use crate::assembly::{Assembly, ReductionFacts, SignalStore};
 use crate::error::Error;
 use crate::onlooker::{Event, Onlooker};
 use crate::pace::Clock;
-use crate::remote::{Wire, link_plan};
+use crate::remote::{Wire, differences, link_plan};
+use crate::text_edit::is_written;
 use experiment::include::flattened;
 use experiment::sweep::with_value;
 use experiment::{Diagnostics, Embedded, Experiment, Folder, Source};
@@ -178,9 +179,12 @@ impl Test {
         let Some(address) = address.filter(|address| *address != IN_PROCESS) else {
             return Ok(assembly.clone());
         };
-        let plan = link_plan(&self.experiment, assembly, address, clock, wire)?;
+        let plan = link_plan(&self.experiment, self.source(), assembly, address, clock, wire)?;
         let peer = NetworkRig::find(&world::system(), &plan)?;
         onlooker.event(&Event::Laboratory(&peer));
+        for difference in differences(&plan.terms, &peer.terms) {
+            onlooker.event(&Event::Notice(&difference));
+        }
         Ok(Assembly { remote: Some(plan), ..assembly.clone() })
     }
 }
@@ -215,13 +219,6 @@ impl Texts {
         })?;
         Ok(())
     }
-}
-
-/// Whether a text has a value at `path`: then nothing but the value changes.
-fn is_written(text: &str, path: &str) -> bool {
-    const OTHER: &str = "\"another value\"";
-    let edited = with_value(text, path, OTHER).unwrap_or_default();
-    edited.split_once(OTHER).is_some_and(|(before, _)| text.starts_with(before))
 }
 
 /// Files of an experiment, some of them with other contents.

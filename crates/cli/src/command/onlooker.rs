@@ -113,10 +113,14 @@ impl Onlooker for Looker {
                 timing.overruns.missed
             )),
             Event::Listening(address) => eprintln!("listening at {address}"),
-            Event::SessionBegins(accepted) => {
+            Event::Refused(refused) => {
+                eprintln!("notice: a loop at {} was refused: {}", refused.peer, refused.words);
+            }
+            Event::SessionBegins { accepted, differences } => {
                 let pace = if accepted.lock_step { "lock-step" } else { "against the clock" };
                 let (peer, watchdog_s) = (accepted.peer, accepted.watchdog_s);
                 eprintln!("session with {peer}, {pace}, watchdog {watchdog_s} s");
+                differences.iter().for_each(|difference| eprintln!("notice: {difference}"));
             }
             Event::SessionEnds { end, notices, record, folder } => {
                 notices.iter().for_each(|notice| eprintln!("notice: {notice}"));

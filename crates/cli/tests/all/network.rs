@@ -426,27 +426,91 @@ fn what_cannot_be_is_said_before_anything_is_written() {
     assert!(said.err.contains("give host and port"), "{}", said.err);
     lab.write("test.toml", draft().text());
     let mut rig = rig(&lab);
-    lab.write("test.toml", draft().with("rig", "token = \"bench 4\"").text());
+    let other = draft().with("rig", "token = \"bench 4\"\nconnect = \"0.3 s\"");
+    lab.write("test.toml", other.text());
     let said = lab.twinrig(["run", "test.toml", "--rig", &rig.address, "--out", "far"]).exits(1);
     assert!(said.err.contains("the token is wrong"), "{}", said.err);
     let other = draft().with("integrator", "method = \"rk4\"\nrate = \"1000 Hz\"");
     lab.write("test.toml", other.text());
     let said = lab.twinrig(["run", "test.toml", "--rig", &rig.address, "--out", "far"]).exits(1);
     assert!(said.err.contains("its rate is another one"), "{}", said.err);
+    assert!(said.err.contains("1000 Hz here, 1024 Hz there"), "{}", said.err);
     assert!(!lab.path("far").exists());
     rig.child.kill().unwrap();
     ended(rig);
     // An address, a token and a rig that cannot be.
-    let bad = draft().with("rig", "address = \"192.168.7.2\"\ntoken = \"seventeen bytes !\"");
-    lab.write("bad.toml", bad.text());
-    let said = lab.twinrig(["check", "bad.toml"]).exits(3);
-    assert!(said.err.contains("no host with a port"), "{}", said.err);
-    assert!(said.err.contains("at most 16 bytes"), "{}", said.err);
+    for (rig, words) in
+        [("address = \"192.168.7.2\"", "no host with a port"), ("token = \"\"", "`token` is empty")]
+    {
+        lab.write("bad.toml", draft().with("rig", rig).text());
+        let said = lab.twinrig(["check", "bad.toml"]).exits(3);
+        assert!(said.err.contains(words), "{}", said.err);
+    }
     lab.write("at_once.toml", draft().with("transfer_system", "kind = \"ideal\"").text());
     let said = lab.twinrig(["rig", "at_once.toml"]).exits(1);
     assert!(said.err.contains("at least one step late"), "{}", said.err);
     let said = lab.twinrig(["run", "at_once.toml", "--rig", "127.0.0.1:9"]).exits(1);
     assert!(said.err.contains("one system"), "{}", said.err);
+}
+
+/// Everybody knows the token of a file that names none.
+#[test]
+fn the_preset_token_is_refused_where_other_machines_can_reach_the_wire() {
+    let lab = Lab::new();
+    lab.write("test.toml", draft().with("rig", "address = \"192.0.2.1:47071\"").text());
+    let said = lab.twinrig(["check", "test.toml"]);
+    assert!(
+        said.err.contains("the pre-set token is refused at \"192.0.2.1:47071\""),
+        "{}",
+        said.err
+    );
+    for words in [
+        ["run", "test.toml", "--out", "far"],
+        ["run", "test.toml", "--rig", "[2001:db8::1]:47071"],
+        ["rig", "test.toml", "--listen", "0.0.0.0:0"],
+    ] {
+        let said = lab.twinrig(words).exits(1);
+        assert!(said.err.contains("known to everybody"), "{}", said.err);
+    }
+    assert!(!lab.path("far").exists());
+    lab.write("test.toml", draft().with("rig", "address = \"127.0.0.1:47071\"").text());
+    let said = lab.twinrig(["check", "test.toml"]);
+    assert!(!said.err.contains("token"), "{}", said.err);
+}
+
+/// Both operators are told how the two files differ; the laboratory keeps the stricter limits;
+/// a record holds no token.
+#[test]
+fn files_that_differ_are_told_to_both_and_no_record_has_the_token() {
+    let lab = Lab::new();
+    let with_force = |force: &str| {
+        draft().with("limits", &format!("command = \"1 m\"\nforce = \"{force}\"")).text()
+    };
+    lab.write("test.toml", with_force("300 kN"));
+    let mut rig = rig(&lab);
+    lab.write("test.toml", with_force("400 kN"));
+    let words = ["run", "test.toml", "--rig", &rig.address, "--out", "far"];
+    let ran = lab.twinrig(words).exits(0);
+    let differs = |here: &str, there: &str| {
+        format!("`limits.force` of interface DOF 1 is {here} here and {there} at the other end")
+    };
+    assert!(ran.err.contains(&differs("400.0 kN", "300.0 kN")), "{}", ran.err);
+    assert!(ran.err.contains("the experiment files of the two ends differ"), "{}", ran.err);
+    let mut said = String::new();
+    rig.err.read_to_string(&mut said).unwrap();
+    assert!(said.contains(&differs("300.0 kN", "400.0 kN")), "{said}");
+    assert!(rig.child.wait().unwrap().success());
+    let hash = runtime::link::Token::new("bench 3").hash();
+    for folder in ["far", "rig"] {
+        let bytes = std::fs::read(lab.path(folder).join("record.arrow")).unwrap();
+        assert!(!bytes.windows(7).any(|window| window == b"bench 3"), "{folder}");
+        let header = Record::read(lab.path(folder).join("record.arrow")).unwrap().header;
+        assert!(header.experiment.contains(&format!("token = \"hash {hash}\"")), "{folder}");
+        assert!(header.machine.contains(&("token hash".into(), hash.clone())), "{folder}");
+    }
+    let report = std::fs::read_to_string(lab.path("far/report.html")).unwrap();
+    assert!(!report.contains("bench 3"));
+    lab.twinrig(["replay", "far"]).exits(0);
 }
 
 #[test]
@@ -510,7 +574,8 @@ fn in_two_network_namespaces_a_pulled_link_makes_both_sides_safe() {
 
 fn pull_the_link(here: &str, there: &str, ip: &dyn Fn(&str) -> bool) {
     let lab = Lab::new();
-    lab.write("test.toml", long("timeout = \"2 s\"\nwatchdog = \"3 s\"").text());
+    let rig_table = "timeout = \"2 s\"\nwatchdog = \"3 s\"\ntoken = \"bench 3\"";
+    lab.write("test.toml", long(rig_table).text());
     let listen = ["--once", "--listen", "0.0.0.0:47071", "--out", "rig", "--json"];
     let words = ["ip", "netns", "exec", there, PROGRAM, "rig", "test.toml"];
     let rig = start(&lab, &[&words[..], &listen[..]].concat());

@@ -1,26 +1,20 @@
 //! Agreeing with a loop: who is welcomed, and why others are not.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::link::wire::{
-    Datagram, Flaw, Handshake, Header, Kind, LOCK_STEP, MOST_BYTES, PACED, Refusal, Room, decode,
-    encode,
+    Flaw, Handshake, Header, Kind, LOCK_STEP, MOST_BYTES, PACED, Refusal, Room, Unverified, encode,
 };
-use crate::link::{Endpoint, Received, Token};
+use crate::link::{Endpoint, Key, Terms, Token};
 use crate::world::World;
 
-/// How long a welcome waits for its arm.
-const ARM_WITHIN: Duration = Duration::from_secs(2);
-
 /// What a laboratory says of itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct LabProfile {
-    /// Ticks per second.
-    pub rate_hz: f64,
-    /// What its gate lets through, per DOF: command in m, rate in m/s, force in N.
-    pub limits: [Vec<f64>; 3],
+    /// What its file says of the test.
+    pub terms: Terms,
     /// After this much silence of the loop it goes to safe by itself, s.
     pub watchdog_s: f64,
     /// The same in lock-step, where the loop may think for longer than a period, s.
@@ -46,8 +40,21 @@ pub enum Reception<'a> {
     Ignored,
     /// This is the answer.
     Answer(Transmit<'a>),
+    /// Somebody is not welcome, and is told so where that takes no more bytes than were sent.
+    Refused(Refused, Option<Transmit<'a>>),
     /// A loop has been welcomed and has armed: the session begins.
     Accepted(AcceptedSession),
+}
+
+/// Who was refused, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Who it was.
+    pub peer: SocketAddr,
+    /// Why.
+    pub reason: Refusal,
+    /// The same in words, with what differs.
+    pub words: String,
 }
 
 /// A loop that has been welcomed and has armed.
@@ -58,6 +65,8 @@ pub struct AcceptedSession {
     pub lock_step: bool,
     /// After this much silence the rig goes to safe, s.
     pub watchdog_s: f64,
+    /// What the loop's file says of the test.
+    pub terms: Terms,
     pub(super) profile: Arc<LabProfile>,
     pub(super) nonce: u64,
     pub(super) endpoint: Endpoint,
@@ -67,131 +76,143 @@ pub struct AcceptedSession {
 
 /// Waits for loops: takes datagrams and the time, gives answers, and in the end a
 /// session. It does no I/O and needs no timer.
+///
+/// Nothing is kept of who asks. Everybody who has the token is offered the same session, whose
+/// number nobody could foresee; the first to arm with the keys that follow from it has it. So
+/// whoever repeats what a loop once said neither keeps others out nor opens a session.
 pub struct Listener {
     profile: Arc<LabProfile>,
+    key: Key,
     world: Arc<dyn World>,
-    /// Who was welcomed and has not armed, and how long it may take.
-    welcomed: Option<(AcceptedSession, u64)>,
+    /// The number of the session that is offered.
+    offered: Option<u64>,
     out: Box<Room>,
 }
 
 impl Listener {
     /// Nobody has come yet.
     pub fn new(profile: LabProfile, world: Arc<dyn World>) -> Self {
-        Self { profile: Arc::new(profile), world, welcomed: None, out: Box::new([0; MOST_BYTES]) }
+        let (key, out) = (profile.token.key(), Box::new([0; MOST_BYTES]));
+        Self { profile: Arc::new(profile), key, world, offered: None, out }
     }
 
     /// Takes a datagram.
     pub fn handle(&mut self, now_ns: u64, from: SocketAddr, bytes: &[u8]) -> Reception<'_> {
-        self.welcomed.take_if(|(_, until_ns)| now_ns >= *until_ns);
-        if let Some((session, _)) = &mut self.welcomed
-            && session.peer == from
-            && let Received::Ours(datagram) = session.endpoint.receive(bytes)
-            && datagram.header.kind == Kind::Arm
-            && let Some(arm) = datagram.handshake
-        {
-            let tag = self.profile.token.tag(Kind::Arm, session.nonce, session.endpoint.session);
-            let fits = arm.nonce == session.nonce && arm.tag == tag;
-            session.arm_ns = datagram.header.time_ns;
-            return match self.welcomed.take().filter(|_| fits) {
-                Some((session, _)) => Reception::Accepted(session),
+        let unverified = match Unverified::read(bytes) {
+            Ok(unverified) => unverified,
+            Err(Flaw::Version(version)) => {
+                let words = format!("it speaks version {version} of the protocol");
+                let refused = Refused { peer: from, reason: Refusal::Version, words };
+                return self.refuse(now_ns, refused, 0, 0, bytes.len());
+            }
+            Err(Flaw::NotOurs | Flaw::Malformed) => return Reception::Ignored,
+        };
+        match unverified.header().kind {
+            Kind::Hello => self.answer_hello(now_ns, from, bytes.len(), &unverified),
+            Kind::Arm => match self.accept(from, bytes, &unverified) {
+                Some(session) => {
+                    self.offered = None;
+                    Reception::Accepted(session)
+                }
                 None => Reception::Ignored,
-            };
-        }
-        match decode(bytes) {
-            Ok(datagram) if datagram.header.kind == Kind::Hello => {
-                self.answer_hello(now_ns, &datagram, from)
-            }
-            Err(Flaw::Version(_)) => {
-                let header = Header::outside(Kind::Refuse, 1, now_ns);
-                let refused = self.profile.refuse(header, 0, Refusal::Version, &mut self.out);
-                Reception::Answer(Transmit { to: from, bytes: refused })
-            }
+            },
             _ => Reception::Ignored,
         }
     }
 
-    /// Welcomes who fits, or says why not. A hello that came twice means the same
-    /// session.
+    /// Welcomes who fits, or says why not.
     fn answer_hello(
         &mut self,
         now_ns: u64,
-        datagram: &Datagram<'_>,
         from: SocketAddr,
+        length: usize,
+        unverified: &Unverified<'_>,
     ) -> Reception<'_> {
-        let Some(hello) = datagram.handshake else { return Reception::Ignored };
-        let is_again = |(session, _): &mut (AcceptedSession, u64)| {
-            session.peer == from && session.nonce == hello.nonce
+        let (header, Some(hello)) = (unverified.header(), unverified.handshake()) else {
+            return Reception::Ignored;
         };
-        let header = datagram.header.answered(now_ns);
-        let session = self.profile.judge(datagram, &hello).and_then(|()| {
-            Ok(match self.welcomed.take_if(is_again) {
-                Some((session, _)) => session,
-                None => {
-                    let number = self.world.secret_number().map_err(|_| Refusal::Other)?;
-                    AcceptedSession::new(&self.profile, &hello, from, number)
-                }
-            })
-        });
-        let bytes = match session {
+        let judged = match unverified.verified(&self.key) {
+            None => Err(Refusal::Token),
+            Some(datagram) => self.profile.judge(&datagram.header, hello),
+        };
+        match judged.and_then(|()| self.offer().map_err(|_| Refusal::Other)) {
             Ok(session) => {
-                let until_ns = now_ns + ARM_WITHIN.as_nanos() as u64;
-                let (session, _) = self.welcomed.insert((session, until_ns));
-                session.welcome(header, &mut self.out)
+                let profile = &self.profile;
+                let lock_step = hello.modes & LOCK_STEP != 0;
+                let welcome = Handshake {
+                    watchdog_ns: (1e9 * profile.watchdog_s(lock_step, hello)) as u64,
+                    ..profile.handshake(hello.nonce, 0)
+                };
+                let answer = Header::outside(Kind::Welcome, profile.terms.dofs() as u8, now_ns);
+                let answer = Header { session, echo_ns: header.time_ns, ..answer };
+                let limits = profile.terms.limits.each_ref().map(Vec::as_slice);
+                let bytes = encode(&answer, Some(&welcome), limits, &self.key, &mut self.out);
+                Reception::Answer(Transmit { to: from, bytes })
             }
-            Err(reason) => self.profile.refuse(header, hello.nonce, reason, &mut self.out),
-        };
-        Reception::Answer(Transmit { to: from, bytes })
-    }
-}
-
-impl AcceptedSession {
-    fn new(profile: &Arc<LabProfile>, hello: &Handshake, peer: SocketAddr, session: u64) -> Self {
-        let lock_step = hello.modes & LOCK_STEP != 0;
-        let patience_s = 1e-9 * hello.watchdog_ns as f64;
-        Self {
-            peer,
-            nonce: hello.nonce,
-            endpoint: Endpoint::new(session, profile.dofs()),
-            lock_step,
-            // In lock-step a loop says how long it waits; no longer than the file allows.
-            watchdog_s: if lock_step {
-                profile.watchdog_s.max(patience_s).min(profile.patience_s)
-            } else {
-                profile.watchdog_s
-            },
-            arm_ns: 0,
-            profile: Arc::clone(profile),
+            Err(reason) => {
+                let (dofs, rate_hz) = (header.dofs.into(), hello.rate_hz);
+                let words = self.profile.terms.mismatch(reason, dofs, rate_hz);
+                let refused = Refused { peer: from, reason, words };
+                self.refuse(now_ns, refused, header.time_ns, hello.nonce, length)
+            }
         }
     }
 
-    /// Says welcome, for the first time or again.
-    pub(super) fn welcome<'a>(&self, header: Header, out: &'a mut Room) -> &'a [u8] {
-        let (profile, session) = (&self.profile, self.endpoint.session);
-        let welcome = Handshake {
-            rate_hz: profile.rate_hz,
-            nonce: self.nonce,
-            tag: profile.token.tag(Kind::Welcome, self.nonce, session),
-            watchdog_ns: (1e9 * self.watchdog_s) as u64,
-            modes: profile.modes,
-            reason: 0,
-        };
-        profile.answer(Header { kind: Kind::Welcome, session, ..header }, &welcome, out)
+    /// The session that `arm` opens, if it comes from who was offered it.
+    fn accept(
+        &self,
+        from: SocketAddr,
+        bytes: &[u8],
+        unverified: &Unverified<'_>,
+    ) -> Option<AcceptedSession> {
+        let profile = &self.profile;
+        let (claim, session) = (unverified.handshake()?, self.offered?);
+        let [of_loop, own] = profile.token.session_keys(claim.nonce, session);
+        let mut endpoint = Endpoint::new(session, profile.terms.dofs(), [own, of_loop]);
+        let datagram = endpoint.receive(bytes)?;
+        let arm = datagram.handshake?;
+        profile.judge(&datagram.header, &arm).ok()?;
+        let lock_step = arm.modes & LOCK_STEP != 0;
+        Some(AcceptedSession {
+            peer: from,
+            lock_step,
+            watchdog_s: profile.watchdog_s(lock_step, &arm),
+            terms: Terms::of(&datagram, &arm),
+            profile: Arc::clone(profile),
+            nonce: arm.nonce,
+            endpoint,
+            arm_ns: datagram.header.time_ns,
+        })
+    }
+
+    fn offer(&mut self) -> io::Result<u64> {
+        let session = self.offered.map_or_else(|| self.world.secret_number(), Ok)?;
+        self.offered = Some(session);
+        Ok(session)
+    }
+
+    fn refuse(
+        &mut self,
+        now_ns: u64,
+        refused: Refused,
+        echo_ns: u64,
+        nonce: u64,
+        length: usize,
+    ) -> Reception<'_> {
+        let answer = [now_ns, echo_ns, nonce];
+        let bytes = self.profile.refusal(answer, refused.reason, &self.key, &mut self.out);
+        let to = refused.peer;
+        let answer = (bytes.len() <= length).then_some(Transmit { to, bytes });
+        Reception::Refused(refused, answer)
     }
 }
 
 impl LabProfile {
-    fn dofs(&self) -> usize {
-        self.limits[0].len()
-    }
-
-    fn judge(&self, datagram: &Datagram<'_>, hello: &Handshake) -> Result<(), Refusal> {
+    fn judge(&self, header: &Header, hello: &Handshake) -> Result<(), Refusal> {
         let modes = hello.modes & (LOCK_STEP | PACED);
-        if hello.tag != self.token.tag(Kind::Hello, hello.nonce, 0) {
-            Err(Refusal::Token)
-        } else if usize::from(datagram.header.dofs) != self.dofs() {
+        if usize::from(header.dofs) != self.terms.dofs() {
             Err(Refusal::Dofs)
-        } else if hello.rate_hz.to_bits() != self.rate_hz.to_bits() {
+        } else if hello.rate_hz.to_bits() != self.terms.rate_hz.to_bits() {
             Err(Refusal::Rate)
         } else if !modes.is_power_of_two() || modes & self.modes == 0 {
             Err(Refusal::Mode)
@@ -200,19 +221,34 @@ impl LabProfile {
         }
     }
 
-    /// Says why somebody is not welcome.
-    pub(super) fn refuse<'a>(
-        &self,
-        header: Header,
-        nonce: u64,
-        reason: Refusal,
-        out: &'a mut Room,
-    ) -> &'a [u8] {
-        let reason = reason as u32;
-        self.answer(header, &Handshake { nonce, reason, ..Handshake::default() }, out)
+    /// The silence after which it takes over. A loop by the clock may ask for less, never for
+    /// more; in lock-step it says how long it waits itself, no longer than the file allows.
+    fn watchdog_s(&self, lock_step: bool, asked: &Handshake) -> f64 {
+        let asked_s = 1e-9 * asked.watchdog_ns as f64;
+        if lock_step {
+            self.watchdog_s.max(asked_s).min(self.patience_s)
+        } else if asked_s > 0.0 {
+            self.watchdog_s.min(asked_s)
+        } else {
+            self.watchdog_s
+        }
     }
 
-    fn answer<'a>(&self, header: Header, handshake: &Handshake, out: &'a mut Room) -> &'a [u8] {
-        encode(&header, Some(handshake), self.limits.each_ref().map(Vec::as_slice), out)
+    fn handshake(&self, nonce: u64, reason: u32) -> Handshake {
+        let Terms { rate_hz, file, .. } = self.terms;
+        Handshake { rate_hz, nonce, file, watchdog_ns: 0, modes: self.modes, reason }
+    }
+
+    /// Says why somebody is not welcome: the time, the clock that is echoed, the nonce.
+    pub(super) fn refusal<'a>(
+        &self,
+        [now_ns, echo_ns, nonce]: [u64; 3],
+        reason: Refusal,
+        key: &Key,
+        out: &'a mut Room,
+    ) -> &'a [u8] {
+        let header = Header::outside(Kind::Refuse, self.terms.dofs() as u8, now_ns);
+        let refusal = self.handshake(nonce, reason as u32);
+        encode(&Header { echo_ns, ..header }, Some(&refusal), [&[]; 3], key, out)
     }
 }

@@ -11,7 +11,7 @@ mod listener;
 mod server;
 mod session;
 
-pub use listener::{AcceptedSession, LabProfile, Listener, Reception, Transmit};
+pub use listener::{AcceptedSession, LabProfile, Listener, Reception, Refused, Transmit};
 pub use server::{LabServer, ListenError};
 pub use session::{Session, SessionEnd};
 
@@ -220,6 +220,20 @@ impl Laboratory {
         let source = source.map(channel).into();
         let plan = FramePlan { interface: count, source, ..FramePlan::default() };
         plan.channels(Block::LABORATORY)
+    }
+
+    /// Keeps the loop's limits too, where they are stricter than its own.
+    pub(crate) fn restrict(&mut self, asked: &[Vec<f64>; 3]) {
+        for (limits, allowance) in
+            [(&mut self.source.limits, 1.0), (&mut self.limits, 1.0 + ROUNDING)]
+        {
+            let own = [&mut limits.command, &mut limits.rate, &mut limits.force];
+            for ((own, asked), allowance) in own.into_iter().zip(asked).zip([1.0, allowance, 1.0]) {
+                for (own, asked) in own.iter_mut().zip(asked) {
+                    *own = own.min(asked * allowance);
+                }
+            }
+        }
     }
 
     /// Takes a command of the loop: what the next tick does. An older one than the

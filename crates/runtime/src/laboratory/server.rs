@@ -8,7 +8,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::Laboratory;
-use super::listener::{AcceptedSession, LabProfile, Listener, Reception};
+use super::listener::{AcceptedSession, LabProfile, Listener, Reception, Refused, Transmit};
 use super::session::{Session, SessionEnd};
 use crate::stop::StopHandle;
 use crate::world::{DatagramSocket, World};
@@ -54,27 +54,46 @@ impl LabServer {
         Ok(Self { world: Arc::clone(world), socket, listener, address })
     }
 
-    /// Waits for a loop; `None` when the operator's stop is pressed.
-    pub fn accept(&mut self, stop: &StopHandle) -> Option<AcceptedSession> {
+    /// Waits for a loop; `None` when the operator's stop is pressed. Of each reason why
+    /// somebody was refused meanwhile the first is told.
+    pub fn accept(
+        &mut self,
+        stop: &StopHandle,
+        tell: &mut dyn FnMut(&Refused),
+    ) -> Option<AcceptedSession> {
+        let mut known = Vec::new();
         while stop.presses() == 0 {
             self.wait(u64::MAX);
-            if let Some(accepted) = self.accept_now() {
-                return Some(accepted);
+            let accepted = self.accept_now(&mut |refused| {
+                if !known.contains(&refused.reason) {
+                    known.push(refused.reason);
+                    tell(refused);
+                }
+            });
+            if accepted.is_some() {
+                return accepted;
             }
         }
         None
     }
 
     /// Takes what has come, without waiting.
-    pub fn accept_now(&mut self) -> Option<AcceptedSession> {
+    pub fn accept_now(&mut self, tell: &mut dyn FnMut(&Refused)) -> Option<AcceptedSession> {
         for _ in 0..MOST_READ {
             // A socket's error is that of a datagram sent before.
             let Ok(Some((bytes, from))) = self.socket.receive() else { break };
-            match self.listener.handle(self.world.now_ns(), from, bytes) {
-                Reception::Ignored => {}
-                // One that does not get there is asked for again.
-                Reception::Answer(answer) => drop(self.socket.send(answer.to, answer.bytes)),
+            let answer = match self.listener.handle(self.world.now_ns(), from, bytes) {
+                Reception::Ignored => None,
+                Reception::Answer(answer) => Some(answer),
+                Reception::Refused(refused, answer) => {
+                    tell(&refused);
+                    answer
+                }
                 Reception::Accepted(accepted) => return Some(accepted),
+            };
+            if let Some(Transmit { to, bytes }) = answer {
+                // One that does not get there is asked for again.
+                let _ = self.socket.send(to, bytes);
             }
         }
         None

@@ -11,8 +11,9 @@ use super::listener::{AcceptedSession, Transmit};
 use crate::clock::{Driving, Schedule};
 use crate::gate::TripKind;
 use crate::interlock::{Phase, Response, Stop};
-use crate::link::wire::{Datagram, Kind, MOST_BYTES, Refusal, Room, decode};
-use crate::link::{LinkCounts, Received};
+use crate::link::LinkCounts;
+use crate::link::wire::{Datagram, Kind, MOST_BYTES, Refusal, Room, Unverified};
+use crate::measured::Validity;
 use crate::realtime::Timing;
 use crate::stop::StopHandle;
 
@@ -73,9 +74,10 @@ impl Session {
     pub fn new(
         now_ns: u64,
         accepted: AcceptedSession,
-        laboratory: Laboratory,
+        mut laboratory: Laboratory,
         stop: &StopHandle,
     ) -> Self {
+        laboratory.restrict(&accepted.terms.limits);
         Self {
             command: Motion::rest(laboratory.command().count()),
             driving: Driving::new(laboratory.source().bridge),
@@ -103,35 +105,38 @@ impl Session {
 
     /// Takes a datagram.
     pub fn handle(&mut self, now_ns: u64, from: SocketAddr, bytes: &[u8]) -> Option<Transmit<'_>> {
-        let AcceptedSession { profile, peer, nonce, endpoint, .. } = &mut self.accepted;
-        let is_peer = from == *peer;
-        let received = if is_peer {
-            endpoint.receive(bytes)
-        } else if let Ok(datagram) = decode(bytes)
-            && datagram.header.kind == Kind::Hello
-        {
-            Received::Hello(datagram)
-        } else {
-            endpoint.counts.foreign += 1;
-            Received::Nothing
-        };
-        match received {
-            Received::Nothing => None,
-            Received::Hello(datagram) => {
-                let (header, asked) = (datagram.header.answered(now_ns), datagram.handshake?.nonce);
-                let bytes = if is_peer && asked == *nonce {
-                    self.accepted.welcome(header, &mut self.out)
-                } else {
-                    endpoint.counts.foreign += 1;
-                    profile.refuse(header, asked, Refusal::Busy, &mut self.out)
-                };
-                Some(Transmit { to: from, bytes })
-            }
-            Received::Ours(datagram) => {
-                self.heard_ns = now_ns;
-                self.do_as_told(now_ns, &datagram)
-            }
+        let asks = Unverified::read(bytes).ok().filter(|found| found.header().kind == Kind::Hello);
+        if let Some(hello) = asks {
+            return self.answer_hello(now_ns, from, &hello);
         }
+        let AcceptedSession { peer, endpoint, .. } = &mut self.accepted;
+        if from != *peer {
+            endpoint.counts.foreign += 1;
+            return None;
+        }
+        let datagram = endpoint.receive(bytes)?;
+        self.heard_ns = now_ns;
+        self.do_as_told(now_ns, &datagram)
+    }
+
+    /// Tells who has the token that the laboratory is busy. A copy of the loop's own hello needs
+    /// no answer.
+    fn answer_hello(
+        &mut self,
+        now_ns: u64,
+        from: SocketAddr,
+        hello: &Unverified<'_>,
+    ) -> Option<Transmit<'_>> {
+        let AcceptedSession { profile, nonce, endpoint, .. } = &mut self.accepted;
+        let (key, echo_ns) = (profile.token.key(), hello.header().time_ns);
+        let asked = hello.verified(&key).and_then(|hello| hello.handshake);
+        if asked.is_some_and(|hello| hello.nonce == *nonce) {
+            return None;
+        }
+        endpoint.counts.foreign += 1;
+        let answer = [now_ns, echo_ns, asked?.nonce];
+        let bytes = profile.refusal(answer, Refusal::Busy, &key, &mut self.out);
+        Some(Transmit { to: from, bytes })
     }
 
     /// Does what is due: the operator's stop, the watchdog, and a tick of the
@@ -296,6 +301,7 @@ impl Session {
         endpoint.state = self.laboratory.phase() as u8;
         endpoint.trip = self.laboratory.tripped().map_or(0, |(trip, _)| trip.kind.code());
         let measured = self.laboratory.measured();
+        endpoint.validity = u8::from(measured.validity != Validity::Fresh);
         let blocks = [&measured.displacement[..], &measured.force, &measured.achieved];
         let bytes = endpoint.frame(now_ns, Kind::Measured, tick, echo_ns, None, blocks);
         Transmit { to: *peer, bytes }

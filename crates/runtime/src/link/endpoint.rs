@@ -2,8 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
+use super::key::Key;
 use super::window::{Seen, Window};
-use super::wire::{Datagram, Flaw, Handshake, Header, Kind, MOST_BYTES, decode, encode};
+use super::wire::{Datagram, Handshake, Header, Kind, MOST_BYTES, Unverified, encode};
 
 /// Everything that reached one end of a link, or did not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,7 +23,7 @@ pub struct LinkCounts {
     pub reordered: u64,
     /// Datagrams that came again.
     pub duplicated: u64,
-    /// Datagrams with a wrong checksum.
+    /// Datagrams of the session whose code is wrong: damaged, or forged.
     pub corrupt: u64,
     /// Datagrams of someone else: another session, version, size or sender.
     pub foreign: u64,
@@ -78,7 +79,7 @@ impl LinkCounts {
         for (count, what) in [
             (self.reordered, "reordered"),
             (self.duplicated, "duplicated"),
-            (self.corrupt, "corrupt"),
+            (self.corrupt, "damaged or forged"),
             (self.foreign, "foreign"),
             (self.resent, "asked for again"),
             (self.unsent, "not sent"),
@@ -97,20 +98,12 @@ impl LinkCounts {
     }
 }
 
-/// What bytes turned out to be.
-pub(crate) enum Received<'a> {
-    /// A new datagram of this session.
-    Ours(Datagram<'a>),
-    /// Someone asks for a session.
-    Hello(Datagram<'a>),
-    /// Counted and to be ignored.
-    Nothing,
-}
-
 /// One end of a session.
 pub(crate) struct Endpoint {
     pub(crate) session: u64,
     dofs: u8,
+    own: Key,
+    other: Key,
     sequence: u64,
     window: Window,
     pub(crate) counts: LinkCounts,
@@ -118,19 +111,25 @@ pub(crate) struct Endpoint {
     pub(crate) state: u8,
     /// Code of its trip.
     pub(crate) trip: u8,
+    /// Whether its values are samples, as in [`Header::validity`].
+    pub(crate) validity: u8,
     out: Box<[u8; MOST_BYTES]>,
 }
 
 impl Endpoint {
-    pub(crate) fn new(session: u64, dofs: usize) -> Self {
+    /// Signs with the first key, and listens to who has the second.
+    pub(crate) fn new(session: u64, dofs: usize, [own, other]: [Key; 2]) -> Self {
         Self {
             session,
+            own,
+            other,
             dofs: u8::try_from(dofs).unwrap_or(u8::MAX),
             sequence: 0,
             window: Window::default(),
             counts: LinkCounts::default(),
             state: 0,
             trip: 0,
+            validity: 0,
             out: Box::new([0; MOST_BYTES]),
         }
     }
@@ -148,56 +147,54 @@ impl Endpoint {
         self.sequence += 1;
         self.counts.sent += 1;
         let header = Header {
-            kind,
-            dofs: self.dofs,
             session: self.session,
             sequence: self.sequence,
-            time_ns: now_ns,
             tick,
             echo_ns,
             state: self.state,
             trip: self.trip,
+            validity: self.validity,
+            ..Header::outside(kind, self.dofs, now_ns)
         };
-        encode(&header, handshake, blocks, &mut self.out)
+        encode(&header, handshake, blocks, &self.own, &mut self.out)
     }
 
-    /// Judges bytes from the other side's address.
-    pub(crate) fn receive<'a>(&mut self, bytes: &'a [u8]) -> Received<'a> {
-        let datagram = match decode(bytes) {
-            Ok(datagram) => datagram,
-            Err(Flaw::Damaged) => {
-                self.counts.corrupt += 1;
-                return Received::Nothing;
-            }
-            Err(Flaw::NotOurs | Flaw::Version(_) | Flaw::Malformed) => {
-                self.counts.foreign += 1;
-                return Received::Nothing;
-            }
+    /// Judges bytes: a new datagram from the other end of this session, or none.
+    pub(crate) fn receive<'a>(&mut self, bytes: &'a [u8]) -> Option<Datagram<'a>> {
+        let ours = |found: &Unverified<'_>| {
+            let header = found.header();
+            header.session == self.session && header.dofs == self.dofs
         };
-        let header = &datagram.header;
-        if header.kind == Kind::Hello {
-            return Received::Hello(datagram);
-        }
-        if header.session != self.session || header.dofs != self.dofs {
+        let Some(found) = Unverified::read(bytes).ok().filter(ours) else {
             self.counts.foreign += 1;
-            return Received::Nothing;
-        }
-        match self.window.see(header.sequence) {
+            return None;
+        };
+        let Some(datagram) = found.verified(&self.other) else {
+            self.counts.corrupt += 1;
+            return None;
+        };
+        match self.window.see(datagram.header.sequence) {
             Seen::New => {}
             Seen::OutOfOrder => self.counts.reordered += 1,
             Seen::Again => {
                 self.counts.duplicated += 1;
-                return Received::Nothing;
+                return None;
             }
         }
         self.counts.received += 1;
-        Received::Ours(datagram)
+        Some(datagram)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::Token;
+
+    fn laboratory(session: u64, dofs: usize) -> Endpoint {
+        let [of_loop, of_laboratory] = Token::new("bench 3").session_keys(9, 7);
+        Endpoint::new(session, dofs, [of_laboratory, of_loop])
+    }
 
     fn sent(end: &mut Endpoint, tick: u64) -> Vec<u8> {
         end.frame(1, Kind::Measured, tick, 0, None, [&[1.0], &[2.0], &[3.0]]).to_vec()
@@ -205,12 +202,12 @@ mod tests {
 
     #[test]
     fn everything_is_counted_once_under_its_own_name() {
-        let (mut there, mut here) = (Endpoint::new(7, 1), Endpoint::new(7, 1));
+        let mut there = laboratory(7, 1);
+        let mut here = Endpoint::new(7, 1, Token::new("bench 3").session_keys(9, 7));
         let first = sent(&mut there, 0);
         let second = sent(&mut there, 1);
         let third = sent(&mut there, 2);
-        let ours =
-            |here: &mut Endpoint, bytes: &[u8]| matches!(here.receive(bytes), Received::Ours(_));
+        let ours = |here: &mut Endpoint, bytes: &[u8]| here.receive(bytes).is_some();
         assert!(ours(&mut here, &first));
         assert!(ours(&mut here, &third));
         assert!(ours(&mut here, &second));
@@ -218,20 +215,26 @@ mod tests {
         let mut torn = sent(&mut there, 3);
         torn[60] ^= 1;
         assert!(!ours(&mut here, &torn));
-        assert!(!ours(&mut here, &sent(&mut Endpoint::new(8, 1), 3)));
-        assert!(!ours(&mut here, &sent(&mut Endpoint::new(7, 2), 3)));
+        // Whoever does not have the key, and one's own datagram sent back.
+        let stranger = Token::new("bench 4").session_keys(9, 7);
+        assert!(!ours(&mut here, &sent(&mut Endpoint::new(7, 1, stranger), 3)));
+        let reflected = here.frame(1, Kind::Stop, 0, 0, None, [&[]; 3]).to_vec();
+        assert!(!ours(&mut here, &reflected));
+        assert!(!ours(&mut here, &sent(&mut laboratory(8, 1), 3)));
+        assert!(!ours(&mut here, &sent(&mut laboratory(7, 2), 3)));
         assert!(!ours(&mut here, b"GET / HTTP/1.1"));
         let expected = LinkCounts {
+            sent: 1,
             received: 3,
             reordered: 1,
             duplicated: 1,
-            corrupt: 1,
+            corrupt: 3,
             foreign: 3,
             ..LinkCounts::default()
         };
         assert_eq!(here.counts, expected);
         assert_eq!(there.counts.sent, 4);
         let named: u64 = expected.named().iter().map(|(_, count)| count).sum();
-        assert_eq!(named, 9, "every count has its name");
+        assert_eq!(named, 12, "every count has its name");
     }
 }

@@ -3,15 +3,19 @@
 //! [`wire`] is what stands in them, `docs/protocol.md` what they mean. The
 //! loop's end is [`NetworkRig`](crate::rig::NetworkRig), the laboratory's
 //! [`Laboratory`](crate::laboratory::Laboratory). Both count what reaches them
-//! and what does not, and neither ever trusts the wire: what is not whole, not
-//! of this session or not new is counted and ignored.
+//! and what does not, and neither ever trusts the wire: what is not of this session,
+//! not from its other end or not new is counted and ignored.
 
 mod endpoint;
+mod key;
+mod terms;
 mod window;
 pub mod wire;
 
+pub(crate) use endpoint::Endpoint;
 pub use endpoint::LinkCounts;
-pub(crate) use endpoint::{Endpoint, Received};
+pub use key::{Key, Token};
+pub use terms::Terms;
 pub(crate) use window::{Seen, Window};
 
 use std::io;
@@ -19,38 +23,9 @@ use std::net::SocketAddr;
 
 use keys::Keys;
 use model::channel::Channel;
-use siphasher::sip::SipHasher24;
 use thiserror::Error;
 
-use wire::{Kind, MOST_DOFS, Refusal};
-
-/// What both ends must know, so that no loop drives the wrong bench by mistake:
-/// up to sixteen bytes of text. It is a lock against mix-ups and strangers, not
-/// encryption: who can read the wire can also forge on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Token([u8; 16]);
-
-impl Token {
-    /// From text of at most sixteen bytes; `None` if it is longer.
-    pub fn new(text: &str) -> Option<Self> {
-        let mut key = [0; 16];
-        key.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
-        Some(Self(key))
-    }
-
-    /// Proof of knowing it, for one datagram of the handshake.
-    ///
-    /// SipHash-2-4 (Aumasson & Bernstein 2012): a tag of 64 bits that cannot be
-    /// made without the key, and small enough for any microcontroller at the
-    /// laboratory's end, which is why it was preferred to an HMAC.
-    pub fn tag(&self, kind: Kind, nonce: u64, session: u64) -> u64 {
-        let mut message = [0; 17];
-        message[0] = kind as u8;
-        message[1..9].copy_from_slice(&nonce.to_le_bytes());
-        message[9..].copy_from_slice(&session.to_le_bytes());
-        SipHasher24::new_with_key(&self.0).hash(&message)
-    }
-}
+use wire::{MOST_DOFS, VERSION};
 
 /// How the two ends keep step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,19 +60,17 @@ pub enum Bridge {
 pub struct LinkPlan {
     /// Where it listens.
     pub address: SocketAddr,
-    /// Interface DOFs.
-    pub count: usize,
-    /// Ticks per second.
-    pub rate_hz: f64,
+    /// What the file says of the test. The limits are what the gate of the loop lets through; the
+    /// laboratory keeps them too, where they are stricter than its own.
+    pub terms: Terms,
     /// How the two keep step.
     pub pace: Pace,
+    /// Against the clock: the longest silence of the loop that it wants to be allowed, s.
+    pub watchdog_s: f64,
     /// What both know.
     pub token: Token,
     /// Longest wait for the laboratory to answer at all, s.
     pub connect_s: f64,
-    /// What the gate of the loop lets through, told to the laboratory: command
-    /// in m, rate in m/s, force in N.
-    pub limits: [Vec<f64>; 3],
 }
 
 impl LinkPlan {
@@ -134,45 +107,26 @@ pub enum LinkError {
     )]
     NoAnswer(SocketAddr, f64),
     /// It does not want to.
-    #[error("the laboratory at {address} refuses the test: {}", reason.description())]
+    #[error("the laboratory at {address} refuses the test: {reason}")]
     Refused {
         /// Where it is.
         address: SocketAddr,
-        /// Why.
-        reason: Refusal,
+        /// Why, in words.
+        reason: String,
     },
-    /// Who answers does not know the token.
+    /// Who answers does not have the token.
     #[error(
-        "who answers at {0} does not know the token: give both sides the same [rig] token, \
-         or check the address"
+        "the token is wrong: who answers at {0} has another one; give both sides the same \
+         [rig] token, or check the address"
     )]
-    Impostor(SocketAddr),
+    OtherToken(SocketAddr),
+    /// Who answers speaks another version.
+    #[error(
+        "who answers at {0} speaks version {1} of the protocol, this program {VERSION}: \
+         install the same version of twinrig on both sides"
+    )]
+    OtherVersion(SocketAddr, u16),
     /// Too many for a datagram.
     #[error("{0} interface DOFs do not fit into a datagram, at most {MOST_DOFS} do")]
     TooManyDofs(usize),
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tag_depends_on_all_it_stands_for() {
-        let token = Token::new("bench 3").unwrap();
-        let tag = token.tag(Kind::Arm, 1, 2);
-        assert_eq!(tag, token.tag(Kind::Arm, 1, 2));
-        assert_ne!(tag, token.tag(Kind::Welcome, 1, 2));
-        assert_ne!(tag, token.tag(Kind::Arm, 2, 1));
-        assert_ne!(tag, Token::new("bench 4").unwrap().tag(Kind::Arm, 1, 2));
-        assert_ne!(tag, Token::default().tag(Kind::Arm, 1, 2));
-        assert_eq!(Token::new("seventeen bytes !"), None);
-        assert_eq!(Token::new(""), Some(Token::default()));
-    }
-
-    #[test]
-    fn the_tag_is_that_of_the_paper() {
-        let (key, message): ([u8; 16], [u8; 15]) =
-            (std::array::from_fn(|i| i as u8), std::array::from_fn(|i| i as u8));
-        assert_eq!(SipHasher24::new_with_key(&key).hash(&message), 0xa129_ca61_49be_45e5);
-    }
 }

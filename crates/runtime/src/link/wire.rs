@@ -1,30 +1,30 @@
 //! The datagrams: bytes to numbers and back.
 //!
-//! Fixed places, little-endian, one size for each kind and number of DOFs, a
-//! checksum at the end. Nothing here allocates, and no bytes whatever make it
-//! panic.
+//! Fixed places, little-endian, one size for each kind and number of channels, the
+//! sender's code at the end. Nothing here allocates, and no bytes whatever make it
+//! panic. What a datagram says is read only once its code has been verified.
 
 use bytes::{Buf, BufMut};
 
+use super::key::{CODE, Key};
 use crate::codec::{Coded, coded, take};
 use crate::codes::codes;
 
 /// The first four bytes.
 pub const MAGIC: [u8; 4] = *b"TWRG";
 /// Version of the protocol.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Most interface DOFs: with them a datagram still fits into an Ethernet frame.
-pub const MOST_DOFS: usize = 56;
+pub const MOST_DOFS: usize = 55;
 /// The largest datagram.
-pub const MOST_BYTES: usize = HANDSHAKE_VALUES + 24 * MOST_DOFS + CHECKSUM;
+pub const MOST_BYTES: usize = HANDSHAKE_VALUES + 24 * MOST_DOFS + CODE;
 /// Room for it.
 pub type Room = [u8; MOST_BYTES];
 
 const VALUES: usize = 56;
 const HANDSHAKE_VALUES: usize = 96;
 /// Bytes of zero after the header.
-const RESERVED: usize = 6;
-const CHECKSUM: usize = 4;
+const RESERVED: usize = 4;
 
 codes! {
     /// What a datagram is for.
@@ -54,14 +54,15 @@ impl Kind {
         matches!(self, Self::Hello | Self::Welcome | Self::Refuse | Self::Arm)
     }
 
-    /// Where the values begin.
-    fn values_at(self) -> usize {
-        if self.is_handshake() { HANDSHAKE_VALUES } else { VALUES }
-    }
-
-    /// Bytes of a datagram of this kind.
-    pub fn bytes(self, dofs: usize) -> usize {
-        self.values_at() + 24 * dofs + CHECKSUM
+    /// Bytes of a datagram of this kind. A refusal has no values: it answers whoever asks, and
+    /// shall not multiply what strangers send.
+    pub fn bytes(self, dofs: usize, auxiliary: usize) -> usize {
+        let values = 24 * dofs + 8 * auxiliary;
+        CODE + match self {
+            Self::Refuse => HANDSHAKE_VALUES,
+            kind if kind.is_handshake() => HANDSHAKE_VALUES + values,
+            _ => VALUES + values,
+        }
     }
 }
 
@@ -87,6 +88,11 @@ coded! {
         pub state: u8,
         /// Code of its trip, 0 for none.
         pub trip: u8,
+        /// Of a measurement: 0 if its values were sampled at this tick. Otherwise they stand in
+        /// for samples that are missing.
+        pub validity: u8,
+        /// Values of auxiliary channels behind the three blocks.
+        pub auxiliary: u8,
     }
 }
 
@@ -94,13 +100,20 @@ impl Header {
     /// Of a datagram outside a session.
     pub fn outside(kind: Kind, dofs: u8, time_ns: u64) -> Self {
         let (session, sequence, tick, echo_ns, state, trip) = (0, 0, 0, 0, 0, 0);
-        Self { kind, dofs, session, sequence, time_ns, tick, echo_ns, state, trip }
-    }
-
-    /// Of the answer to this one outside a session, which refuses as long as nobody says
-    /// more.
-    pub fn answered(&self, now_ns: u64) -> Self {
-        Self { echo_ns: self.time_ns, ..Self::outside(Kind::Refuse, self.dofs, now_ns) }
+        let (validity, auxiliary) = (0, 0);
+        Self {
+            kind,
+            dofs,
+            session,
+            sequence,
+            time_ns,
+            tick,
+            echo_ns,
+            state,
+            trip,
+            validity,
+            auxiliary,
+        }
     }
 }
 
@@ -112,9 +125,10 @@ coded! {
         pub rate_hz: f64,
         /// Chosen by the loop for this handshake.
         pub nonce: u64,
-        /// Proof of knowing the token.
-        pub tag: u64,
-        /// The laboratory's watchdog, ns; 0 from a loop.
+        /// Hash of the sender's experiment file.
+        pub file: u64,
+        /// Silence of the loop after which the laboratory takes over, ns: that which applies, or
+        /// that which a loop asks for, 0 for none.
         pub watchdog_ns: u64,
         /// What is wanted or can be done: a sum of the constants below.
         pub modes: u32,
@@ -159,13 +173,59 @@ pub enum Flaw {
     NotOurs,
     /// They are of another version.
     Version(u16),
-    /// The checksum is wrong: damaged on the way, or cut off.
-    Damaged,
-    /// Whole, but of an unknown kind, or of a size that does not fit the kind.
+    /// Of an unknown kind, or of a size that does not fit the kind.
     Malformed,
 }
 
-/// A datagram as it was received.
+/// A datagram as somebody sent it: what it says is a claim.
+#[derive(Debug, Clone, Copy)]
+pub struct Unverified<'a> {
+    signed: &'a [u8],
+    code: &'a [u8],
+    datagram: Datagram<'a>,
+}
+
+impl<'a> Unverified<'a> {
+    /// Reads bytes, or says why they are no datagram.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, Flaw> {
+        if bytes.len() < VALUES + CODE || bytes[..4] != MAGIC {
+            return Err(Flaw::NotOurs);
+        }
+        let (signed, code) = bytes.split_at(bytes.len() - CODE);
+        let mut rest = &signed[MAGIC.len()..];
+        let version = rest.get_u16_le();
+        if version != VERSION {
+            return Err(Flaw::Version(version));
+        }
+        let header: Header = take(&mut rest).ok_or(Flaw::Malformed)?;
+        let (kind, dofs) = (header.kind, usize::from(header.dofs));
+        let expected = kind.bytes(dofs, header.auxiliary.into());
+        if !(1..=MOST_DOFS).contains(&dofs) || bytes.len() != expected || expected > MOST_BYTES {
+            return Err(Flaw::Malformed);
+        }
+        // All that is read below is there: the size fits the kind.
+        rest.advance(RESERVED);
+        let handshake = if kind.is_handshake() { take(&mut rest) } else { None };
+        Ok(Self { signed, code, datagram: Datagram { header, handshake, values: rest } })
+    }
+
+    /// What it begins with, if it is true.
+    pub fn header(&self) -> &Header {
+        &self.datagram.header
+    }
+
+    /// The handshake that it carries, if it is true.
+    pub fn handshake(&self) -> Option<&Handshake> {
+        self.datagram.handshake.as_ref()
+    }
+
+    /// The datagram, if who has this key has sent it.
+    pub fn verified(&self, key: &Key) -> Option<Datagram<'a>> {
+        key.fits(self.signed, self.code).then_some(self.datagram)
+    }
+}
+
+/// A datagram whose sender is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Datagram<'a> {
     /// What it begins with.
@@ -181,65 +241,43 @@ impl Datagram<'_> {
     /// force limits in the handshake. As many as both sides have.
     pub fn block(&self, index: usize, out: &mut [f64]) {
         let bytes = 8 * usize::from(self.header.dofs);
-        let block = self.values.get(index * bytes..(index + 1) * bytes).unwrap_or(&[]);
+        let blocks = self.values.get(..3 * bytes).unwrap_or(&[]);
+        let block = blocks.get(index * bytes..(index + 1) * bytes).unwrap_or(&[]);
         for (value, bytes) in out.iter_mut().zip(block.chunks_exact(8)) {
             *value = f64::from_le_bytes(bytes.try_into().unwrap_or_default());
         }
     }
 }
 
-/// Reads a datagram, or says why it is none.
-pub fn decode(bytes: &[u8]) -> Result<Datagram<'_>, Flaw> {
-    if bytes.len() < VALUES + CHECKSUM || bytes[..4] != MAGIC {
-        return Err(Flaw::NotOurs);
-    }
-    let (whole, mut checksum) = bytes.split_at(bytes.len() - CHECKSUM);
-    if crc32fast::hash(whole) != checksum.get_u32_le() {
-        return Err(Flaw::Damaged);
-    }
-    let mut rest = &whole[MAGIC.len()..];
-    let version = rest.get_u16_le();
-    if version != VERSION {
-        return Err(Flaw::Version(version));
-    }
-    let header: Header = take(&mut rest).ok_or(Flaw::Malformed)?;
-    let (kind, dofs) = (header.kind, usize::from(header.dofs));
-    if !(1..=MOST_DOFS).contains(&dofs) || bytes.len() != kind.bytes(dofs) {
-        return Err(Flaw::Malformed);
-    }
-    // All that is read below is there: the size fits the kind.
-    rest.advance(RESERVED);
-    let handshake = if kind.is_handshake() { take(&mut rest) } else { None };
-    Ok(Datagram { header, handshake, values: rest })
-}
-
-/// Writes a datagram and returns its bytes. A handshake's kind needs the
+/// Writes a datagram with its code and returns its bytes. A handshake's kind needs the
 /// [`Handshake`]; the others ignore it. A block that is shorter than the number
-/// of DOFs is filled up with zeros.
+/// of DOFs is filled up with zeros; auxiliary channels are not written.
 pub fn encode<'a>(
     header: &Header,
     handshake: Option<&Handshake>,
     blocks: [&[f64]; 3],
+    key: &Key,
     out: &'a mut Room,
 ) -> &'a [u8] {
+    let kind = header.kind;
     let dofs = usize::from(header.dofs).min(MOST_DOFS);
-    let end = header.kind.bytes(dofs) - CHECKSUM;
+    let end = kind.bytes(dofs, 0) - CODE;
     let mut rest = &mut out[..end];
     rest.put_slice(&MAGIC);
     rest.put_u16_le(VERSION);
-    Header { dofs: dofs as u8, ..*header }.put(&mut rest);
+    Header { dofs: dofs as u8, auxiliary: 0, ..*header }.put(&mut rest);
     rest.put_bytes(0, RESERVED);
-    if header.kind.is_handshake() {
+    if kind.is_handshake() {
         handshake.copied().unwrap_or_default().put(&mut rest);
     }
-    for block in blocks {
+    for block in blocks.iter().filter(|_| kind != Kind::Refuse) {
         for dof in 0..dofs {
             rest.put_f64_le(block.get(dof).copied().unwrap_or(0.0));
         }
     }
-    let checksum = crc32fast::hash(&out[..end]);
-    out[end..end + CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
-    &out[..end + CHECKSUM]
+    let code = key.code(&out[..end]);
+    out[end..end + CODE].copy_from_slice(&code);
+    &out[..end + CODE]
 }
 
 #[cfg(test)]

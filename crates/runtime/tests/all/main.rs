@@ -14,6 +14,7 @@ mod gate_limits;
 mod host_link;
 mod host_protocol;
 mod host_service;
+mod hostile_wire;
 mod indicators;
 mod killed_run;
 mod linear_forms;

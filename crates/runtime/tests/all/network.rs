@@ -2,20 +2,20 @@
 //! process, through every mischief; each side safe by itself when the other goes.
 //! Nothing here judges punctuality.
 
-use crate::common;
 use std::net::UdpSocket;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::benchmark::{Case, Trace, ground, quick};
-use crate::common::link::{Elsewhere, Left, laboratory, laboratory_of, plan};
+use crate::common::by_hand;
+use crate::common::link::{laboratory, laboratory_of, left, plan};
 use crate::common::proxy::{Mischief, Proxy};
 use model::channel::Channel;
 use model::motion::Motion;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::interlock::Phase;
-use runtime::link::wire::{self, Header, Kind, MOST_BYTES, Refusal};
-use runtime::link::{Bridge, LinkCounts, LinkError, Pace, Token};
+use runtime::link::wire::{self, Header, Kind, MOST_BYTES};
+use runtime::link::{Bridge, LinkCounts, LinkError, LinkPlan, Pace, Terms, Token};
 use runtime::numerical::Plant;
 use runtime::rig::{Measured, NetworkRig, ReplayRig, Rig, RigFault, RigSlot, Validity};
 use runtime::world;
@@ -47,10 +47,6 @@ fn assert_same(name: &str, here: &Trace, there: &Trace) {
     assert_eq!(bits(&here.measured), bits(&there.measured), "{name}: displacements");
     assert_eq!(bits(&here.force), bits(&there.force), "{name}: forces");
     assert_eq!((here.end, here.trip), (there.end, there.trip), "{name}");
-}
-
-fn left(elsewhere: Elsewhere) -> Left {
-    elsewhere.thread.join().unwrap().unwrap()
 }
 
 #[test]
@@ -330,7 +326,7 @@ fn a_laboratory_that_trips_takes_the_loop_along() {
     let elsewhere = laboratory_of(RigSlot::Other(Box::new(rig)), &strict, WATCHDOG_S, 10);
     let rig =
         NetworkRig::connect(&world::system(), &plan(&case, elsewhere.address, PATIENT)).unwrap();
-    assert_eq!(rig.peer.limits[2], [9e5], "it said so");
+    assert_eq!(rig.peer.terms.limits[2], [9e5], "it said so");
     let (trace, _) = run_counted(&case, over_the_wire(&case, rig), 100_000);
     let (trip, _) = trace.trip.unwrap();
     assert_eq!((trip.kind, trip.value), (TripKind::PeerTripped, 3.0));
@@ -340,10 +336,9 @@ fn a_laboratory_that_trips_takes_the_loop_along() {
     assert_eq!(left.command, [0.0]);
 }
 
-fn refusal(result: Result<NetworkRig, LinkError>) -> Refusal {
+fn why(result: Result<NetworkRig, LinkError>) -> String {
     match result {
-        Err(LinkError::Refused { reason, .. }) => reason,
-        Err(other) => panic!("{other}"),
+        Err(error) => error.to_string(),
         Ok(_) => panic!("welcomed"),
     }
 }
@@ -353,27 +348,24 @@ fn who_does_not_fit_is_told_why_and_nothing_moves() {
     let case = Case::benchmark().with_delay(1.0);
     let elsewhere = laboratory(&case, WATCHDOG_S, 10);
     let good = plan(&case, elsewhere.address, PATIENT);
-    let token = Token::new("bench 4").unwrap();
-    let wrong =
-        NetworkRig::connect(&world::system(), &runtime::link::LinkPlan { token, ..good.clone() });
-    assert_eq!(refusal(wrong), Refusal::Token);
-    let wrong = NetworkRig::connect(
-        &world::system(),
-        &runtime::link::LinkPlan { rate_hz: 1000.0, ..good.clone() },
-    );
-    assert_eq!(refusal(wrong), Refusal::Rate);
-    let two = [vec![1.0; 2], vec![1.0; 2], vec![1.0; 2]];
-    let wrong = runtime::link::LinkPlan { count: 2, limits: two, ..good.clone() };
-    assert_eq!(refusal(NetworkRig::connect(&world::system(), &wrong)), Refusal::Dofs);
-    let rig = NetworkRig::connect(&world::system(), &good).unwrap();
-    let second = runtime::link::LinkPlan { connect_s: 0.3, ..good };
-    assert_eq!(refusal(NetworkRig::connect(&world::system(), &second)), Refusal::Busy);
+    let connect = |plan: &LinkPlan| NetworkRig::connect(&world::system(), plan);
+    let token = Token::new("bench 4");
+    let wrong = connect(&LinkPlan { token, connect_s: 0.3, ..good.clone() });
+    assert!(matches!(wrong, Err(LinkError::OtherToken(_))));
+    let terms = Terms { rate_hz: 1000.0, ..good.terms.clone() };
+    let wrong = why(connect(&LinkPlan { terms, ..good.clone() }));
+    assert!(wrong.contains("1000 Hz here") && wrong.contains("Hz there"), "{wrong}");
+    let terms = Terms { limits: [1.0; 3].map(|limit| vec![limit; 2]), ..good.terms.clone() };
+    let wrong = why(connect(&LinkPlan { terms, ..good.clone() }));
+    assert!(wrong.ends_with("DOFs is another one: 2 here, 1 there"), "{wrong}");
+    let rig = connect(&good).unwrap();
+    let second = LinkPlan { connect_s: 0.3, ..good };
+    assert!(why(connect(&second)).contains("it has another session"));
     drop(rig);
     let left = left(elsewhere);
     assert_eq!((left.ticks, left.phase), (0, Phase::Safe), "no command, no motion");
-    let nobody = runtime::link::LinkPlan { address: "127.0.0.1:9".parse().unwrap(), ..second };
-    let error = NetworkRig::connect(&world::system(), &nobody).err().unwrap().to_string();
-    assert!(error.contains("twinrig rig FILE"), "{error}");
+    let nobody = LinkPlan { address: "127.0.0.1:9".parse().unwrap(), ..second };
+    assert!(why(connect(&nobody)).contains("twinrig rig FILE"));
 }
 
 /// Everything a stranger, or the peer gone mad, may throw at a laboratory.
@@ -388,7 +380,7 @@ fn a_hostile_sender_is_counted_and_ignored() {
     let mut hybrid = case.hybrid(over_the_wire(&case, rig), ground(case.step_s, 600));
     let mut trace = Trace::default();
     let mut random = numerics::random::Stream::new(1, "hostile");
-    let mut thrown = 0;
+    let (mut thrown, key) = (0, Token::new("bench 4").key());
     while !hybrid.is_over() {
         for _ in 0..3 {
             let mut out = [0; MOST_BYTES];
@@ -404,9 +396,11 @@ fn a_hostile_sender_is_counted_and_ignored() {
                 echo_ns: 0,
                 state: 0,
                 trip: 0,
+                validity: 0,
+                auxiliary: 0,
             };
-            let mut bytes =
-                wire::encode(&header, None, [&[0.5], &[f64::NAN], &[1.0]], &mut out).to_vec();
+            let blocks: [&[f64]; 3] = [&[0.5], &[f64::NAN], &[1.0]];
+            let mut bytes = wire::encode(&header, None, blocks, &key, &mut out).to_vec();
             if random.uniform() < 0.3 {
                 let place = (random.uniform() * bytes.len() as f64) as usize;
                 bytes[place] ^= 1;
@@ -424,31 +418,6 @@ fn a_hostile_sender_is_counted_and_ignored() {
     let left = left(elsewhere);
     assert!(left.end.counts.foreign > thrown / 2, "{:?} of {thrown}", left.end.counts);
     assert_eq!(left.trip.unwrap().0.kind, TripKind::PeerLeft);
-}
-
-/// The loop's own socket gone mad: right session, senseless contents.
-#[test]
-fn senseless_commands_of_the_right_session_never_move_the_rig_too_far() {
-    let mut case = Case::benchmark().with_delay(1.0);
-    case.limits.command[0] = 5e-3;
-    case.limits.rate[0] = 1.0;
-    for (displacement, tick) in
-        [(f64::NAN, 0), (1.0, 0), (1e-3, u64::MAX), (f64::INFINITY, 3), (-4e-3, 1 << 40)]
-    {
-        let elsewhere = laboratory(&case, 0.3, 10);
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.connect(elsewhere.address).unwrap();
-        let mut session = by_hand::Session::open(&case, &socket);
-        session.command(tick, displacement);
-        let (state, trip) = session.answer(tick.saturating_add(1));
-        assert!(state > 0 && trip > 0, "{displacement} at {tick}: {state} {trip}");
-        // More of it changes nothing.
-        for tick in [0, 1, u64::MAX] {
-            session.command(tick, 0.5);
-        }
-        let left = left(elsewhere);
-        assert_eq!((left.phase, left.command), (Phase::Safe, vec![0.0]));
-    }
 }
 
 #[test]
@@ -492,88 +461,5 @@ fn a_goodbye_says_how_the_rig_was_left_and_the_laboratory_goes_the_rest() {
         session.send(Kind::Bye, 20, 0.0);
         let left = left(elsewhere);
         assert_eq!((left.phase, left.command), (phase, vec![stands_m]), "{state:?}");
-    }
-}
-
-/// A loop written by hand from `docs/protocol.md`.
-mod by_hand {
-    use super::*;
-    use runtime::link::wire::{Handshake, LOCK_STEP, decode, encode};
-
-    pub(super) struct Session<'a> {
-        socket: &'a UdpSocket,
-        session: u64,
-        sequence: u64,
-        pub(super) state: u8,
-    }
-
-    impl<'a> Session<'a> {
-        pub(super) fn open(case: &Case, socket: &'a UdpSocket) -> Self {
-            socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-            let token = Token::new(common::link::TOKEN).unwrap();
-            let mut new = Self { socket, session: 0, sequence: 0, state: 0 };
-            let mut handshake = Handshake {
-                rate_hz: 1.0 / case.step_s,
-                nonce: 99,
-                tag: token.tag(Kind::Hello, 99, 0),
-                watchdog_ns: 0,
-                modes: LOCK_STEP,
-                reason: 0,
-            };
-            new.put(Kind::Hello, 0, 0.0, Some(&handshake));
-            let mut inbox = [0; MOST_BYTES];
-            let bytes = socket.recv(&mut inbox).unwrap();
-            let welcome = decode(&inbox[..bytes]).unwrap();
-            assert_eq!(welcome.header.kind, Kind::Welcome);
-            new.session = welcome.header.session;
-            let expected = token.tag(Kind::Welcome, 99, new.session);
-            assert_eq!(welcome.handshake.unwrap().tag, expected);
-            handshake.tag = token.tag(Kind::Arm, 99, new.session);
-            new.sequence = 1;
-            new.put(Kind::Arm, 0, 0.0, Some(&handshake));
-            assert_eq!(new.answer(0), (0, 0));
-            new
-        }
-
-        fn put(&mut self, kind: Kind, tick: u64, value: f64, handshake: Option<&Handshake>) {
-            let header = Header {
-                kind,
-                dofs: 1,
-                session: self.session,
-                sequence: self.sequence,
-                time_ns: 0,
-                tick,
-                echo_ns: 0,
-                state: self.state,
-                trip: 0,
-            };
-            let mut out = [0; MOST_BYTES];
-            self.socket
-                .send(encode(&header, handshake, [&[value], &[0.0], &[0.0]], &mut out))
-                .unwrap();
-        }
-
-        pub(super) fn send(&mut self, kind: Kind, tick: u64, value: f64) {
-            self.sequence += 1;
-            self.put(kind, tick, value, None);
-        }
-
-        pub(super) fn command(&mut self, tick: u64, displacement: f64) {
-            self.send(Kind::Command, tick, displacement);
-        }
-
-        /// State and trip code of the answer for `tick`.
-        pub(super) fn answer(&mut self, tick: u64) -> (u8, u8) {
-            let until = Instant::now() + Duration::from_secs(20);
-            let mut inbox = [0; MOST_BYTES];
-            while Instant::now() < until {
-                let bytes = self.socket.recv(&mut inbox).unwrap();
-                let datagram = decode(&inbox[..bytes]).unwrap();
-                if datagram.header.kind == Kind::Measured && datagram.header.tick == tick {
-                    return (datagram.header.state, datagram.header.trip);
-                }
-            }
-            panic!("no answer for tick {tick}");
-        }
     }
 }

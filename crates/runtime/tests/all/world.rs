@@ -110,7 +110,7 @@ impl Bench {
         }
         if let Some(session) = &mut self.session {
             self.server.serve_now(session);
-        } else if let Some(accepted) = self.server.accept_now()
+        } else if let Some(accepted) = self.server.accept_now(&mut |_| {})
             && let Some(laboratory) = self.laboratory.take()
         {
             self.session = Some(self.server.begin(accepted, laboratory, &self.stop));

@@ -4,13 +4,15 @@ use std::net::SocketAddr;
 
 use super::exchange::Exchange;
 use crate::link::wire::{
-    Datagram, Handshake, Header, Kind, LOCK_STEP, MOST_BYTES, MOST_DOFS, PACED, Refusal, decode,
-    encode,
+    Datagram, Flaw, Handshake, Header, Kind, LOCK_STEP, MOST_BYTES, MOST_DOFS, PACED, Refusal,
+    Unverified, encode,
 };
-use crate::link::{LinkError, LinkPlan, Pace};
+use crate::link::{Key, LinkError, LinkPlan, Pace, Terms};
 
 /// Between two tries, ns.
 const TRY_AGAIN_NS: u64 = 100_000_000;
+/// Of so many tries one is a hello, though the loop was welcomed: another may have been quicker.
+const ASK_ANEW: u64 = 5;
 
 /// What the laboratory told of itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,8 +21,8 @@ pub struct Peer {
     pub address: SocketAddr,
     /// After this much silence it goes to safe by itself, s.
     pub watchdog_s: f64,
-    /// What it lets through, per DOF: command in m, rate in m/s, force in N.
-    pub limits: [Vec<f64>; 3],
+    /// What its file says of the test.
+    pub terms: Terms,
     /// What it can: a sum of the constants in [`crate::link::wire`].
     pub modes: u32,
 }
@@ -29,11 +31,13 @@ pub struct Peer {
 /// until the sensors answer. Takes datagrams and the time, and does no I/O.
 pub(super) struct Connecting<'a> {
     plan: &'a LinkPlan,
+    key: Key,
     nonce: u64,
     until_ns: u64,
     again_ns: u64,
-    /// Whether somebody was busy.
-    busy: bool,
+    tries: u64,
+    /// Why it would fail now. Nobody's word ends it but that of who has the token.
+    obstacle: LinkError,
     /// Who has welcomed it, and the session with that.
     pub(super) welcomed: Option<Box<(Peer, Exchange)>>,
     out: Box<[u8; MOST_BYTES]>,
@@ -42,15 +46,17 @@ pub(super) struct Connecting<'a> {
 impl<'a> Connecting<'a> {
     /// Begins now, with a number nobody can guess.
     pub(super) fn new(now_ns: u64, plan: &'a LinkPlan, nonce: u64) -> Result<Self, LinkError> {
-        if plan.count > MOST_DOFS {
-            return Err(LinkError::TooManyDofs(plan.count));
+        if plan.terms.dofs() > MOST_DOFS {
+            return Err(LinkError::TooManyDofs(plan.terms.dofs()));
         }
         Ok(Self {
             plan,
+            key: plan.token.key(),
             nonce,
             until_ns: now_ns.saturating_add((1e9 * plan.connect_s) as u64),
             again_ns: now_ns,
-            busy: false,
+            tries: 0,
+            obstacle: plan.no_answer(),
             welcomed: None,
             out: Box::new([0; MOST_BYTES]),
         })
@@ -68,95 +74,108 @@ impl<'a> Connecting<'a> {
 
     /// What is to be sent now.
     pub(super) fn poll(&mut self, now_ns: u64) -> Result<Option<&[u8]>, LinkError> {
-        let LinkPlan { limits, token, .. } = self.plan;
         if now_ns >= self.until_ns {
-            return Err(match self.welcomed {
-                None if self.busy => self.refused(Refusal::Busy),
-                _ => self.plan.no_answer(),
-            });
+            return Err(std::mem::replace(&mut self.obstacle, self.plan.no_answer()));
         }
         if now_ns < self.again_ns {
             return Ok(None);
         }
         self.again_ns = now_ns + TRY_AGAIN_NS;
-        let blocks = limits.each_ref().map(Vec::as_slice);
+        self.tries += 1;
+        let request = request(self.plan, self.nonce);
+        let blocks = self.plan.terms.limits.each_ref().map(Vec::as_slice);
         Ok(Some(match &mut self.welcomed {
-            None => {
-                let tag = token.tag(Kind::Hello, self.nonce, 0);
-                let header = Header::outside(Kind::Hello, self.plan.count as u8, now_ns);
-                let hello = handshake(self.plan, self.nonce, tag);
-                encode(&header, Some(&hello), blocks, &mut self.out)
+            Some(session) if !self.tries.is_multiple_of(ASK_ANEW) => {
+                session.1.endpoint.frame(now_ns, Kind::Arm, 0, 0, Some(&request), blocks)
             }
-            Some(session) => {
-                let endpoint = &mut session.1.endpoint;
-                let tag = token.tag(Kind::Arm, self.nonce, endpoint.session);
-                let arm = handshake(self.plan, self.nonce, tag);
-                endpoint.frame(now_ns, Kind::Arm, 0, 0, Some(&arm), blocks)
+            _ => {
+                let header = Header::outside(Kind::Hello, self.plan.terms.dofs() as u8, now_ns);
+                encode(&header, Some(&request), blocks, &self.key, &mut self.out)
             }
         }))
     }
 
     /// Takes a datagram.
     pub(super) fn handle(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
-        if let Some(session) = &mut self.welcomed {
-            session.1.handle(bytes);
+        let unverified = match Unverified::read(bytes) {
+            Ok(unverified) => unverified,
+            Err(Flaw::Version(version)) => {
+                self.obstacle = LinkError::OtherVersion(self.plan.address, version);
+                return Ok(());
+            }
+            Err(Flaw::NotOurs | Flaw::Malformed) => return Ok(()),
+        };
+        let kind = unverified.header().kind;
+        if !matches!(kind, Kind::Welcome | Kind::Refuse) {
+            if let Some(session) = &mut self.welcomed {
+                session.1.handle(bytes);
+            }
             return Ok(());
         }
-        let Ok(datagram) = decode(bytes) else { return Ok(()) };
-        let Some(answer) = datagram.handshake.filter(|answer| answer.nonce == self.nonce) else {
+        if unverified.handshake().is_none_or(|answer| answer.nonce != self.nonce) {
+            return Ok(());
+        }
+        let Some(datagram) = unverified.verified(&self.key) else {
+            self.obstacle = LinkError::OtherToken(self.plan.address);
             return Ok(());
         };
-        match (datagram.header.kind, Refusal::from_code(answer.reason).unwrap_or(Refusal::Other)) {
-            // It may be free in a moment.
-            (Kind::Refuse, Refusal::Busy) => self.busy = true,
-            (Kind::Refuse, reason) => return Err(self.refused(reason)),
-            (Kind::Welcome, _) => {
-                let peer = welcomed(self.plan, &datagram, &answer)?;
-                let exchange = Exchange::new(self.plan, datagram.header.session);
-                self.welcomed = Some(Box::new((peer, exchange)));
-                self.again_ns = 0;
-            }
-            _ => {}
+        match datagram.handshake {
+            Some(answer) if kind == Kind::Refuse => self.refused(&datagram.header, &answer),
+            Some(answer) => self.welcome(&datagram, &answer),
+            None => Ok(()),
         }
+    }
+
+    fn refused(&mut self, header: &Header, answer: &Handshake) -> Result<(), LinkError> {
+        let reason = Refusal::from_code(answer.reason).unwrap_or(Refusal::Other);
+        let refused = self.refusal(reason, header, answer);
+        if reason != Refusal::Busy {
+            return Err(refused);
+        }
+        // It may be free in a moment.
+        (self.obstacle, self.welcomed) = (refused, None);
         Ok(())
     }
 
-    fn refused(&self, reason: Refusal) -> LinkError {
+    /// Takes the session that is offered, unless it has it already, if the laboratory fits.
+    fn welcome(&mut self, datagram: &Datagram<'_>, answer: &Handshake) -> Result<(), LinkError> {
+        let (plan, header) = (self.plan, &datagram.header);
+        let known = |session: &Box<(Peer, Exchange)>| session.1.endpoint.session == header.session;
+        if self.welcomed.as_ref().is_some_and(known) {
+            return Ok(());
+        }
+        if usize::from(header.dofs) != plan.terms.dofs() {
+            return Err(self.refusal(Refusal::Dofs, header, answer));
+        }
+        if answer.rate_hz.to_bits() != plan.terms.rate_hz.to_bits() {
+            return Err(self.refusal(Refusal::Rate, header, answer));
+        }
+        let peer = Peer {
+            address: plan.address,
+            watchdog_s: 1e-9 * answer.watchdog_ns as f64,
+            terms: Terms::of(datagram, answer),
+            modes: answer.modes,
+        };
+        let keys = plan.token.session_keys(self.nonce, header.session);
+        self.welcomed = Some(Box::new((peer, Exchange::new(plan, header.session, keys))));
+        (self.again_ns, self.tries) = (0, 0);
+        Ok(())
+    }
+
+    fn refusal(&self, reason: Refusal, header: &Header, answer: &Handshake) -> LinkError {
+        let (dofs, rate_hz) = (header.dofs.into(), answer.rate_hz);
+        let reason = self.plan.terms.mismatch(reason, dofs, rate_hz);
         LinkError::Refused { address: self.plan.address, reason }
     }
 }
 
-fn handshake(plan: &LinkPlan, nonce: u64, tag: u64) -> Handshake {
-    let (modes, patience_s) = match plan.pace {
+/// What the loop asks for.
+fn request(plan: &LinkPlan, nonce: u64) -> Handshake {
+    let (modes, watchdog_s) = match plan.pace {
         Pace::LockStep { timeout_s } => (LOCK_STEP, timeout_s),
-        Pace::Paced { .. } => (PACED, 0.0),
+        Pace::Paced { .. } => (PACED, plan.watchdog_s),
     };
-    let watchdog_ns = (1e9 * patience_s) as u64;
-    Handshake { rate_hz: plan.rate_hz, nonce, tag, watchdog_ns, modes, reason: 0 }
-}
-
-/// Checks a welcome: it comes from who knows the token and fits the test.
-fn welcomed(
-    plan: &LinkPlan,
-    datagram: &Datagram<'_>,
-    answer: &Handshake,
-) -> Result<Peer, LinkError> {
-    let (address, session) = (plan.address, datagram.header.session);
-    if answer.tag != plan.token.tag(Kind::Welcome, answer.nonce, session) {
-        return Err(LinkError::Impostor(address));
-    }
-    let refused = |reason| Err(LinkError::Refused { address, reason });
-    if usize::from(datagram.header.dofs) != plan.count {
-        return refused(Refusal::Dofs);
-    }
-    if answer.rate_hz.to_bits() != plan.rate_hz.to_bits() {
-        return refused(Refusal::Rate);
-    }
-    let limits = [0, 1, 2].map(|index| {
-        let mut values = vec![f64::INFINITY; plan.count];
-        datagram.block(index, &mut values);
-        values
-    });
-    let watchdog_s = 1e-9 * answer.watchdog_ns as f64;
-    Ok(Peer { address, watchdog_s, limits, modes: answer.modes })
+    let watchdog_ns = (1e9 * watchdog_s) as u64;
+    let Terms { rate_hz, file, .. } = plan.terms;
+    Handshake { rate_hz, nonce, file, watchdog_ns, modes, reason: 0 }
 }

@@ -7,7 +7,7 @@ use model::motion::Motion;
 use crate::gate::TripKind;
 use crate::interlock::Phase;
 use crate::link::wire::{Datagram, Kind};
-use crate::link::{Bridge, Endpoint, LinkPlan, Pace, Received, Seen, Window};
+use crate::link::{Bridge, Endpoint, Key, LinkPlan, Pace, Seen, Window};
 use crate::rig::{Measured, RigFault, Validity};
 
 /// The loop's end of a session: takes datagrams and the time, makes a datagram of
@@ -55,12 +55,12 @@ impl Answer {
 }
 
 impl Exchange {
-    pub(super) fn new(plan: &LinkPlan, session: u64) -> Self {
-        let count = plan.count;
+    pub(super) fn new(plan: &LinkPlan, session: u64, keys: [Key; 2]) -> Self {
+        let count = plan.terms.dofs();
         Self {
-            endpoint: Endpoint::new(session, count),
+            endpoint: Endpoint::new(session, count, keys),
             pace: plan.pace,
-            step_s: 1.0 / plan.rate_hz,
+            step_s: 1.0 / plan.terms.rate_hz,
             tick: 0,
             newest: Answer::none(count),
             before: Answer::none(count),
@@ -74,7 +74,7 @@ impl Exchange {
 
     /// Takes a datagram; says whether it is the answer that this tick needs.
     pub(super) fn handle(&mut self, bytes: &[u8]) -> bool {
-        let Received::Ours(datagram) = self.endpoint.receive(bytes) else { return false };
+        let Some(datagram) = self.endpoint.receive(bytes) else { return false };
         let tick = datagram.header.tick;
         let counts = &mut self.endpoint.counts;
         match datagram.header.kind {
@@ -83,6 +83,10 @@ impl Exchange {
             Kind::Measured => {
                 if datagram.header.state != Phase::Running as u8 {
                     self.tripped.get_or_insert(datagram.header.trip);
+                }
+                // No samples: the tick is bridged, or asked for again.
+                if datagram.header.validity != 0 {
+                    return false;
                 }
                 // The window's numbers begin with one.
                 if self.answered.see(tick.saturating_add(1)) == Seen::Again {
@@ -247,21 +251,24 @@ impl Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::Token;
+    use crate::link::{Terms, Token};
 
     const SESSION: u64 = 7;
 
-    fn exchange() -> Exchange {
+    fn both() -> (Exchange, Endpoint) {
+        let limits = [vec![1.0], vec![1.0], vec![1.0]];
         let plan = LinkPlan {
             address: ([127, 0, 0, 1], 1).into(),
-            count: 1,
-            rate_hz: 1000.0,
+            terms: Terms { rate_hz: 1000.0, limits, file: 0 },
             pace: Pace::Paced { bridge: 2, bridge_by: Bridge::Hold },
-            token: Token::new("bench 3").unwrap(),
+            watchdog_s: 1.0,
+            token: Token::new("bench 3"),
             connect_s: 1.0,
-            limits: [vec![1.0], vec![1.0], vec![1.0]],
         };
-        Exchange::new(&plan, SESSION)
+        let keys = plan.token.session_keys(1, SESSION);
+        let [of_loop, of_laboratory] = keys.clone();
+        let laboratory = Endpoint::new(SESSION, 1, [of_laboratory, of_loop]);
+        (Exchange::new(&plan, SESSION, keys), laboratory)
     }
 
     fn say(laboratory: &mut Endpoint, exchange: &mut Exchange, kind: Kind, tick: u64) {
@@ -271,7 +278,7 @@ mod tests {
 
     #[test]
     fn only_the_measurement_of_the_first_tick_closes_the_loop() {
-        let (mut exchange, mut laboratory) = (exchange(), Endpoint::new(SESSION, 1));
+        let (mut exchange, mut laboratory) = both();
         assert!(!exchange.is_closed() && !exchange.is_answered());
         say(&mut laboratory, &mut exchange, Kind::Measured, 1);
         assert!(!exchange.is_closed() && !exchange.is_answered());
@@ -283,8 +290,19 @@ mod tests {
     }
 
     #[test]
+    fn values_that_are_no_samples_do_not_answer_a_tick() {
+        let (mut exchange, mut laboratory) = both();
+        laboratory.validity = 1;
+        say(&mut laboratory, &mut exchange, Kind::Measured, 0);
+        assert!(!exchange.is_answered());
+        laboratory.validity = 0;
+        say(&mut laboratory, &mut exchange, Kind::Measured, 0);
+        assert!(exchange.is_answered());
+    }
+
+    #[test]
     fn a_stop_of_the_laboratory_stays_whatever_it_says_behind_it() {
-        let (mut exchange, mut laboratory) = (exchange(), Endpoint::new(SESSION, 1));
+        let (mut exchange, mut laboratory) = both();
         let trip = TripKind::Force.code();
         (laboratory.state, laboratory.trip) = (Phase::Holding as u8, trip);
         say(&mut laboratory, &mut exchange, Kind::Stop, 0);

@@ -7,7 +7,7 @@ use runtime::gate::Trip;
 use runtime::interlock::Phase;
 use runtime::laboratory::{LabProfile, LabServer, Laboratory, LaboratoryParts, SessionEnd, Start};
 use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
-use runtime::link::{LinkPlan, Pace, Token};
+use runtime::link::{LinkPlan, Pace, Terms, Token};
 use runtime::rig::RigSlot;
 use runtime::stop::StopHandle;
 use runtime::world;
@@ -29,11 +29,18 @@ pub(crate) struct Elsewhere {
     pub(crate) thread: JoinHandle<Option<Left>>,
 }
 
+/// What was left of it, once its session is over.
+pub(crate) fn left(elsewhere: Elsewhere) -> Left {
+    elsewhere.thread.join().unwrap().unwrap()
+}
+
 pub(crate) const TOKEN: &str = "bench 3";
 
-/// Bounds of the loop as the laboratory keeps them.
-pub(crate) fn limits(case: &Case) -> [Vec<f64>; 3] {
-    [case.limits.command.clone(), case.limits.rate.clone(), case.limits.force.clone()]
+/// What both ends say of the case.
+pub(crate) fn terms(case: &Case) -> Terms {
+    let bounds = &case.limits;
+    let limits = [bounds.command.clone(), bounds.rate.clone(), bounds.force.clone()];
+    Terms { rate_hz: 1.0 / case.step_s, limits, file: 0 }
 }
 
 /// Plays the case's rig for one session.
@@ -48,7 +55,7 @@ pub(crate) fn laboratory_of(rig: RigSlot, case: &Case, watchdog_s: f64, bridge: 
     let (address, stop) = (server.address, StopHandle::default());
     let (parts, of_thread) = (parts(rig, case, bridge), stop.clone());
     let thread = std::thread::spawn(move || {
-        let accepted = server.accept(&of_thread)?;
+        let accepted = server.accept(&of_thread, &mut |_| {})?;
         let (laboratory, end) = server.serve(accepted, Laboratory::new(parts, None), &of_thread);
         Some(Left {
             end,
@@ -63,11 +70,10 @@ pub(crate) fn laboratory_of(rig: RigSlot, case: &Case, watchdog_s: f64, bridge: 
 
 pub(crate) fn profile(case: &Case, watchdog_s: f64) -> LabProfile {
     LabProfile {
-        rate_hz: 1.0 / case.step_s,
-        limits: limits(case),
+        terms: terms(case),
         watchdog_s,
         patience_s: 60.0,
-        token: Token::new(TOKEN).unwrap(),
+        token: Token::new(TOKEN),
         modes: LOCK_STEP | PACED | KNOWS_ACHIEVED | VIRTUAL,
     }
 }
@@ -80,11 +86,10 @@ pub(crate) fn parts(rig: RigSlot, case: &Case, bridge: u64) -> LaboratoryParts {
 pub(crate) fn plan(case: &Case, address: SocketAddr, pace: Pace) -> LinkPlan {
     LinkPlan {
         address,
-        count: case.count(),
-        rate_hz: 1.0 / case.step_s,
+        terms: terms(case),
         pace,
-        token: Token::new(TOKEN).unwrap(),
+        watchdog_s: 60.0,
+        token: Token::new(TOKEN),
         connect_s: 10.0,
-        limits: limits(case),
     }
 }

@@ -1,6 +1,7 @@
 //! What the tests share. Each uses its part.
 
 pub(crate) mod benchmark;
+pub(crate) mod by_hand;
 pub(crate) mod link;
 pub(crate) mod proxy;
 pub(crate) mod simulated;
