@@ -110,7 +110,7 @@ fn guarded(reference: &Reference, seed: u64) -> Case {
 /// The same without a guard, to see what would have happened.
 fn unguarded(case: &Case) -> Case {
     let mut case = case.clone();
-    case.limits = common::benchmark::unlimited(1, case.step_s);
+    case.limits = runtime::gate::Limits::unlimited(1, case.step_s);
     case.stop_at = f64::INFINITY;
     case.watch = MonitorPlan::default();
     case
