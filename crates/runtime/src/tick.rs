@@ -250,9 +250,13 @@ impl<S: Source> Loop<S> {
         let Stop { trip, mut response } = stop;
         if first {
             if tick == 0 && self.source.stands_anywhere() {
-                // Nothing was commanded yet, and zero is not where the rig stands.
+                // Nothing was commanded yet, and zero is not where the rig stands. What it is
+                // told to hold, in the record too, is where it was measured.
                 response = Response::Abort;
                 self.interlock.may_command = false;
+                if self.measured.displacement.iter().all(|x| x.is_finite()) {
+                    self.held.displacement.copy_from_slice(&self.measured.displacement);
+                }
             }
             self.interlock.latch(Stop { trip, response }, tick);
             if self.interlock.is_out_of_reach(&self.held) {
