@@ -239,7 +239,7 @@ fn a_study_that_would_not_end_is_refused_beforehand() {
         assert!(refused.err.contains(said), "{call:?} {set}: {}", refused.err);
         assert!(!lab.path("out").exists());
     }
-    let small = ["run", "test.toml", "--out", "out", "--budget", "0.1 MB"];
+    let small = ["run", "test.toml", "--out", "out", "--budget", "0.01 MB"];
     let refused = lab.twinrig(small).exits(3);
     assert!(refused.err.contains("--budget \"16 GB\""), "{}", refused.err);
     let enough = ["run", "test.toml", "--out", "out", "--budget", "1 GB", "--budget", "1 h"];
