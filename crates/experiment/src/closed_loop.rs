@@ -171,19 +171,19 @@ pub struct ChangeSpec {
 #[derive(Debug, Clone, PartialEq, Keys)]
 pub struct SensorsSpec {
     /// Root mean square of the noise on the measured displacement.
-    #[key(length, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
+    #[key(length, of_dof, within = 0.0..=1.0, entries = 1..=MOST_INTERFACE)]
     pub displacement_noise: Option<PerDof>,
     /// Root mean square of the noise on the measured force.
-    #[key(force, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
+    #[key(force, of_dof, within = 0.0..=1e9, entries = 1..=MOST_INTERFACE)]
     pub force_noise: Option<PerDof>,
     /// Root mean square of the noise on the measured acceleration, for \[trace\].
-    #[key(acceleration, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
+    #[key(acceleration, of_dof, within = 0.0..=1e4, entries = 1..=MOST_INTERFACE)]
     pub acceleration_noise: Option<PerDof>,
     /// Smallest step of the measured displacement.
-    #[key(length, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
+    #[key(length, of_dof, within = 0.0..=1.0, entries = 1..=MOST_INTERFACE)]
     pub displacement_quantum: Option<PerDof>,
     /// Smallest step of the measured force.
-    #[key(force, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
+    #[key(force, of_dof, within = 0.0..=1e9, entries = 1..=MOST_INTERFACE)]
     pub force_quantum: Option<PerDof>,
     /// Whole steps by which the measured force comes late; the benchmark has 1.
     #[key(count = 0..=100_000, default = 0)]

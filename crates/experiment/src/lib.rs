@@ -305,6 +305,25 @@ impl Experiment {
         self.texts.emptied()
     }
 
+    /// What a rig lacks before it may move: a limit of `command`, `rate` or `force`.
+    pub fn missing_limits(&self) -> Option<Diagnostic> {
+        let missing = self.limits.missing();
+        let message = format!("[limits] bounds no {}", spelling::listed(missing.clone(), "and no"));
+        let example = |key: &&str| match *key {
+            LimitsSpec::COMMAND => "`command = \"20 mm\"`",
+            LimitsSpec::RATE => "`rate = \"0.2 m/s\"`",
+            _ => "`force = \"20 kN\"`",
+        };
+        let examples: Vec<&str> = missing.iter().map(example).collect();
+        let remedy = format!(
+            "write what rig and specimen bear, such as {}: a test in real time or over a wire is \
+             not started without",
+            examples.join(", ")
+        );
+        let found = self.place(Self::LIMITS, Diagnostic::warning(message).remedy(remedy));
+        (!missing.is_empty()).then_some(found)
+    }
+
     /// The number of ticks of the whole test.
     pub fn ticks(&self) -> u64 {
         // A duration that is a whole number of steps must not lose one to rounding.

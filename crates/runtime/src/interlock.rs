@@ -74,8 +74,9 @@ pub struct SafePath {
 }
 
 /// A ramp that would take longer is not waited for: the command has run away
-/// from an unstable rehearsal without limits, to where no rig ever was.
-const LONGEST_RAMP_S: f64 = 3600.0;
+/// from an unstable rehearsal without limits, to where no rig ever was. A file whose
+/// own limits would allow such a ramp is refused.
+pub const LONGEST_RAMP_S: f64 = 3600.0;
 
 /// The latch. The tick can only trip it; there is no way back from inside the
 /// loop. Who arms again builds a new loop.

@@ -77,6 +77,9 @@ fn against(value: f64, limit: f64, unit: &str) -> String {
     let apart = (value.abs() - limit.abs()).abs();
     let needed = if apart > 0.0 && apart.is_finite() { 1.0 - apart.log10().floor() } else { 0.0 };
     let shown = |number: f64| {
+        if number.abs() >= 1e9 && number.is_finite() {
+            return format!("{number:.3e} {prefix}{unit}");
+        }
         let size = number.abs().log10().floor();
         let usual = if size.is_finite() { (3.0 - size).min(7.0) } else { 0.0 };
         format!("{number:.*} {prefix}{unit}", needed.max(usual).clamp(0.0, 12.0) as usize)

@@ -141,9 +141,12 @@ impl<S: Source> Loop<S> {
     #[inline(always)]
     pub(crate) fn measure(&mut self) -> Result<(), Stop> {
         if self.interlock.phase != Phase::Running {
-            // What ails the rig now cannot stop it twice.
-            let _ = self.rig.measure(&self.held, &mut self.measured);
-            return Ok(());
+            // What ails the rig now cannot stop it twice. But one that stands still by itself
+            // is led no further, and nobody calls it safe.
+            return match self.rig.measure(&self.held, &mut self.measured) {
+                Err(fault) if fault.frozen && !self.is_over() => Err(fault.into()),
+                _ => Ok(()),
+            };
         }
         let Self { source, rig, held, measured, log, tick, .. } = self;
         source.measure(&mut Scene { tick: *tick, rig, held, measured, log })?;
@@ -250,9 +253,13 @@ impl<S: Source> Loop<S> {
         let Stop { trip, mut response } = stop;
         if first {
             if tick == 0 && self.source.stands_anywhere() {
-                // Nothing was commanded yet, and zero is not where the rig stands.
+                // Nothing was commanded yet, and zero is not where the rig stands. What it is
+                // told to hold, in the record too, is where it was measured.
                 response = Response::Abort;
                 self.interlock.may_command = false;
+                if self.measured.displacement.iter().all(|x| x.is_finite()) {
+                    self.held.displacement.copy_from_slice(&self.measured.displacement);
+                }
             }
             self.interlock.latch(Stop { trip, response }, tick);
             if self.interlock.is_out_of_reach(&self.held) {
@@ -303,7 +310,7 @@ impl<S: Source> Loop<S> {
         if let Validity::Bridged { ticks: 1, for_s, allowed_s } = self.measured.validity {
             self.gaps += 1;
             if self.gaps <= MOST_GAPS_NOTED {
-                let cause = RigFault::silent(for_s, allowed_s).0;
+                let cause = RigFault::silent(for_s, allowed_s).trip;
                 self.log.note(Event { tick: self.tick, what: What::Warning, cause });
             }
         }

@@ -49,6 +49,9 @@ pub enum Error {
     /// What was asked for does not fit the file, such as the axis of a chart.
     #[error("{0}")]
     Question(Box<Diagnostics>),
+    /// A rig is to move, and the file lacks a limit.
+    #[error("the test was not started:\n{0}")]
+    NoLimits(Box<Diagnostics>),
     /// A value cannot be put into the file.
     #[error("{path}={value}: {source}")]
     Value { path: String, value: String, source: EditError },
@@ -222,12 +225,11 @@ pub enum Error {
          [[sweep.vary]]\n  parameter = \"partition.stiffness[1]\"\n  normal = {{ sd = \"5 %\" }}"
     )]
     NoSweep { file: String },
-    /// A variant needs more memory than is sensible.
+    /// A study needs more memory or time than it may take.
     #[error(
-        "one variant needs {values:.1e} numbers in memory, at most {most:.1e} are kept: shorten \
-         the test, raise record.every, or record the interface only (record.displacements)"
+        "the study would need {needed}, most of it for {what}; at most {allowed} is taken: {remedy}"
     )]
-    TooLarge { values: f64, most: f64 },
+    TooMuch { what: String, needed: String, allowed: String, remedy: &'static str },
     /// Nobody feeds the variants.
     #[error(
         "the load of this test is streamed, and nobody feeds the variants of a sweep: give \

@@ -101,6 +101,7 @@ impl Test {
         onlooker: &mut dyn Onlooker,
     ) -> Result<LaboratoryResult, Error> {
         // What cannot be played or recorded is said before anybody knocks.
+        self.demand_limits()?;
         self.laboratory_parts()?;
         let mut folders = Folders { names: options.folders, number: 0 };
         let mut ahead = folders.ahead()?;

@@ -9,6 +9,7 @@ pub mod bench_realtime;
 pub mod chart;
 pub mod check;
 mod error;
+pub mod estimate;
 pub mod export;
 pub mod fit;
 pub mod forecast;

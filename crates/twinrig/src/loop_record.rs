@@ -62,12 +62,12 @@ pub(crate) fn record_run(
     header.prediction = prediction;
     let options = recording(experiment, clock);
     let channels = assembly.channels();
+    // The last moment at which a stop leaves nothing behind: nothing is written or armed yet.
+    if stop.presses() > 0 {
+        return Err(Error::Stopped);
+    }
     let (sink, mut handle) = Recorder::create(record, &header, &channels, columns, &options)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
-    // Before the laboratory is asked to close the loop: from there on a signal must
-    // be a stop that it hears of. A rehearsal by itself may just end.
-    let joined = clock == Clock::Real || host.is_some() || assembly.remote.is_some();
-    let attended = joined.then(|| stop.attend());
     let hybrid = assembly.hybrid_loop(remote::plant(assembly)?, load, loop_options);
     let (mut hybrid, link) = attach_host(experiment, assembly, hybrid, host, stop, clock)?;
     match pacer {
@@ -82,7 +82,6 @@ pub(crate) fn record_run(
             hybrid = *finished.test;
         }
     }
-    drop(attended);
     let main_loop = hybrid.two_rates().map(|model| model.counts);
     let wire = hybrid.link().copied();
     let step_s = assembly.integrator.step_s;

@@ -43,12 +43,17 @@ pub fn header(
             file.bytes = without_token(text, &token).into_bytes();
         }
     }
+    let mut bare = bare_header(assembly);
+    let missing = experiment.limits.missing();
+    if !missing.is_empty() {
+        bare.machine.push(("limits".into(), format!("none of {}", missing.join(", "))));
+    }
     Ok(Header {
         title: experiment.title.clone(),
         experiment_name: experiment.name().to_owned(),
         experiment: without_token(experiment.text(), &token),
         inputs,
-        ..bare_header(assembly)
+        ..bare
     })
 }
 

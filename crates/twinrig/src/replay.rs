@@ -82,7 +82,7 @@ struct Stops {
     trip: Option<(usize, u8)>,
     /// Tick before which the operator ended the hold.
     ramp_down: Option<usize>,
-    /// Tick before which the operator froze the ramp.
+    /// Tick before which the operator froze the ramp, or in which the laboratory's did.
     freeze: Option<usize>,
 }
 
@@ -103,9 +103,10 @@ impl Stops {
         let tick = |time_s: f64| (time_s * record.header.rate_hz).round() as usize;
         let ramp = events().find(|event| event.what == EventKind::OperatorRampDown);
         let tripped = first.map_or(usize::MAX, |(tick, _)| tick);
+        let freezes = [TripKind::Operator, TripKind::PeerTripped].map(|kind| Some(kind.code()));
         let second = events().find(|event| {
             event.what == EventKind::TripAbort
-                && event.code == Some(TripKind::Operator.code())
+                && freezes.contains(&event.code)
                 && tick(event.time_s) > tripped
         });
         Self {

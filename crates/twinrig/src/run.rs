@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::assembly::{Assembly, ReductionFacts};
 use crate::check::reasons;
 use crate::error::Error;
+use crate::estimate::Estimate;
 use crate::forecast::{Forecast, Others};
 use crate::hosted::HostOptions;
 use crate::loop_record::{Ended, record_run};
@@ -95,11 +96,14 @@ impl Test {
         stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
     ) -> Result<Run, Error> {
+        self.afford(&Estimate::run(self.experiment()), onlooker)?;
         let rig = options.rig.as_deref();
         let assembly = self.reach(options.clock, Wire::ClosedLoop, rig, onlooker)?;
+        let prediction = self.prediction(&assembly, &options)?;
+        let _attended = stop.attend();
         let folder = TemporaryFolder::new()?;
         let path = folder.path().join(crate::run_folder::RECORD);
-        let run = self.recorded(&assembly, &path, options, stop, onlooker)?;
+        let run = self.recorded(&assembly, &path, prediction, options, stop, onlooker)?;
         Ok(Run { folder: String::new(), ..run })
     }
 
@@ -112,27 +116,33 @@ impl Test {
         stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
     ) -> Result<Run, Error> {
+        self.afford(&Estimate::run(self.experiment()), onlooker)?;
         // The laboratory is found before any file is written.
         let rig = options.rig.as_deref();
         let assembly = self.reach(options.clock, Wire::ClosedLoop, rig, onlooker)?;
+        let prediction = self.prediction(&assembly, &options)?;
+        // From here on a signal is a stop, until everything is written: nothing is left half done.
+        let _attended = stop.attend();
         let purpose = match options.clock {
             Clock::Virtual => Purpose::Rehearsal,
             Clock::Real => Purpose::RealTest,
         };
         // Ours until the report is written.
         let folder = RunFolder::take(folder, Role::Loop, purpose)?;
-        self.run_in(&assembly, &folder, options, stop, onlooker)
+        self.run_in(&assembly, &folder, prediction, options, stop, onlooker)
     }
 
     pub(crate) fn run_in(
         &self,
         assembly: &Assembly,
         folder: &RunFolder,
+        prediction: Vec<Reason>,
         options: RunOptions,
         stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
     ) -> Result<Run, Error> {
-        let mut run = self.recorded(assembly, &folder.record(), options, stop, onlooker)?;
+        let record = folder.record();
+        let mut run = self.recorded(assembly, &record, prediction, options, stop, onlooker)?;
         run.folder = folder.folder().display().to_string();
         write_pages(&run.record, folder)?;
         run.files = ["record.arrow", "report.html", "summary.json"].map(str::to_owned).to_vec();
@@ -144,11 +154,11 @@ impl Test {
         &self,
         assembly: &Assembly,
         path: &Path,
+        prediction: Vec<Reason>,
         options: RunOptions,
         stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
     ) -> Result<Run, Error> {
-        let prediction = self.prediction(assembly, options.clock, options.unstable)?;
         let host = options.host.map(|host| host.open(onlooker)).transpose()?;
         let pace = (options.clock, host);
         let (experiment, source) = (self.experiment(), self.source());
@@ -176,14 +186,20 @@ impl Test {
 impl Test {
     /// What is known against the loop before it runs. A real test that is predicted to be
     /// unstable is refused unless that is accepted.
-    fn prediction(
+    pub(crate) fn prediction(
         &self,
         assembly: &Assembly,
-        clock: Clock,
-        unstable: Unstable,
+        &RunOptions { clock, unstable, .. }: &RunOptions,
     ) -> Result<Vec<Reason>, Error> {
         let forecast = Forecast::new(assembly, Others::Left)?;
-        let reasons = reasons(&forecast, &self.experiment().verdict);
+        let mut reasons = reasons(&forecast, &self.experiment().verdict);
+        if clock == Clock::Real || assembly.remote.is_some() {
+            let missing = self.experiment().missing_limits().into_iter();
+            reasons.extend(missing.map(|found| {
+                let remedy = found.remedy.unwrap_or_default();
+                Reason::new(Level::Doubtful, "no_limits", found.message, remedy)
+            }));
+        }
         let grave = reasons.iter().find(|reason| reason.level == Level::Unsafe);
         match grave {
             Some(reason) if clock == Clock::Real && unstable == Unstable::Refused => {

@@ -10,13 +10,15 @@ use runtime::world;
 
 use crate::assembly::{Assembly, ReductionFacts, SignalStore};
 use crate::error::Error;
+use crate::estimate::{Budget, Estimate};
 use crate::onlooker::{Event, Onlooker};
 use crate::pace::Clock;
 use crate::remote::{Wire, differences, link_plan};
 use crate::text_edit::is_written;
+use experiment::diagnostic::Diagnostic;
 use experiment::include::flattened;
 use experiment::sweep::with_value;
-use experiment::{Diagnostics, Embedded, Experiment, Folder, Source};
+use experiment::{Diagnostics, Embedded, Experiment, Folder, Severity, Source};
 
 /// A declared test with the files it names; its models are built when they are
 /// asked for. Every study is a call on it.
@@ -40,7 +42,16 @@ pub struct Test {
     source: SharedSource,
     warnings: Diagnostics,
     store: Arc<SignalStore>,
+    limits: Limits,
+    budget: Budget,
     models: OnceLock<Result<(Assembly, Diagnostics), Diagnostics>>,
+}
+
+/// Whether a rig may move without limits of command, rate and force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limits {
+    Demanded,
+    Waived,
 }
 
 /// Files that threads may share.
@@ -73,12 +84,21 @@ impl Test {
     ) -> Result<Self, Error> {
         let source = Kept(files);
         let (experiment, warnings) = Experiment::variant(name, text, &source)?;
-        Ok(Self::of(experiment, Arc::new(source), warnings))
+        // What its sweep may take was asked before.
+        let budget = Budget { memory_bytes: f64::INFINITY, time_s: f64::INFINITY };
+        Ok(Self::of(experiment, Arc::new(source), warnings).within(budget))
     }
 
     fn of(experiment: Experiment, source: SharedSource, warnings: Diagnostics) -> Self {
-        let store = Arc::new(SignalStore::default());
-        Self { experiment, source, warnings, store, models: OnceLock::new() }
+        Self {
+            experiment,
+            source,
+            warnings,
+            store: Arc::new(SignalStore::default()),
+            limits: Limits::Demanded,
+            budget: Budget::default(),
+            models: OnceLock::new(),
+        }
     }
 
     /// The same test with another value at a path of its file, such as
@@ -97,15 +117,55 @@ impl Test {
             texts.set(path.as_ref().trim(), value.as_ref().trim())?;
         }
         let Texts { main, included } = texts;
-        let source = Arc::new(Edited { base: self.source, texts: included });
+        let source = Arc::new(Edited { base: self.source.clone(), texts: included });
         let (experiment, warnings) =
             Experiment::from_text(self.experiment.name(), &main, &*source)?;
-        Ok(Self { store: self.store, ..Self::of(experiment, source, warnings) })
+        let Self { store, limits, budget, .. } = self;
+        Ok(Self { store, limits, budget, ..Self::of(experiment, source, warnings) })
     }
 
     /// Keeps reduced models in a folder, for the next process.
     pub fn keeping(self, folder: impl Into<PathBuf>) -> Self {
         Self { store: Arc::new(SignalStore::keeping(folder)), ..self }
+    }
+
+    /// The same test, whose rig may move in real time and over a wire without the limits that
+    /// the file lacks: for benches where nothing can be harmed.
+    pub fn without_limits(self) -> Self {
+        Self { limits: Limits::Waived, ..self }
+    }
+
+    /// Refuses to move a rig for which the file lacks a limit.
+    pub(crate) fn demand_limits(&self) -> Result<(), Error> {
+        match self.experiment.missing_limits() {
+            Some(missing) if self.limits == Limits::Demanded => {
+                let mut found = self.experiment.diagnostics();
+                found.push(Diagnostic { severity: Severity::Error, ..missing });
+                Err(Error::NoLimits(Box::new(found)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same test, whose studies may take so much memory and time.
+    pub fn within(self, budget: Budget) -> Self {
+        Self { budget, ..self }
+    }
+
+    pub(crate) fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// Refuses a study that needs more than it may take, and says what is large.
+    pub(crate) fn afford(
+        &self,
+        estimate: &Estimate,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<(), Error> {
+        if let Some(large) = estimate.within(&self.budget)? {
+            onlooker.event(&Event::Notice(&large));
+        }
+        Ok(())
     }
 
     /// The declared experiment.
@@ -123,8 +183,9 @@ impl Test {
         &self.store
     }
 
-    /// The models, built once.
+    /// The models, built once, if they may take what they need.
     pub fn assembly(&self) -> Result<&Assembly, Error> {
+        Estimate::models(&self.experiment).within(&self.budget)?;
         let built = self
             .models
             .get_or_init(|| Assembly::sharing(&self.experiment, &*self.source, &self.store));
@@ -174,11 +235,13 @@ impl Test {
         rig: Option<&str>,
         onlooker: &mut dyn Onlooker,
     ) -> Result<Assembly, Error> {
-        let assembly = self.assembly()?;
         let address = rig.or(self.experiment.rig.address.as_deref());
-        let Some(address) = address.filter(|address| *address != IN_PROCESS) else {
-            return Ok(assembly.clone());
-        };
+        let address = address.filter(|address| *address != IN_PROCESS);
+        if clock == Clock::Real || address.is_some() {
+            self.demand_limits()?;
+        }
+        let assembly = self.assembly()?;
+        let Some(address) = address else { return Ok(assembly.clone()) };
         let plan = link_plan(&self.experiment, self.source(), assembly, address, clock, wire)?;
         let peer = NetworkRig::find(&world::system(), &plan)?;
         onlooker.event(&Event::Laboratory(&peer));

@@ -96,6 +96,7 @@ fn advice(error: &twinrig::Error) -> &'static str {
         Error::NoHost => ": run it with --host, and feed it with `twinrig host feed FILE`",
         Error::NoLoopGain { .. } => "; leave --plot out",
         Error::NoGround(_) => ": leave out --ground",
+        Error::TooMuch { .. } => "; or allow more with --budget, such as --budget \"16 GB\"",
         Error::NotKept { source, .. } | Error::Unfit { source, .. } => advice(source),
         _ => "",
     }

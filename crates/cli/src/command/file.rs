@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use twinrig::words::counted;
+use twinrig::estimate::Budget;
+use twinrig::words::{counted, unquoted};
 use twinrig::{Clock, Test, machine};
 
 use super::error::CliError;
@@ -31,6 +32,42 @@ pub(super) struct OtherValues {
     /// Another value in the file, such as integrator.rate="2 kHz"; may be repeated.
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub(super) set: Vec<(String, String)>,
+    /// Memory or computing time that a study may take, such as "16 GB" or "2 days"; may be
+    /// repeated [default: 4 GB and 1 day].
+    #[arg(long, value_name = "SIZE", value_parser = allowance)]
+    budget: Vec<Allowance>,
+}
+
+/// One of the two things that a study takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Allowance {
+    Memory(f64),
+    Time(f64),
+}
+
+impl OtherValues {
+    fn budget(&self) -> Budget {
+        self.budget.iter().fold(Budget::default(), |budget, allowed| match *allowed {
+            Allowance::Memory(memory_bytes) => Budget { memory_bytes, ..budget },
+            Allowance::Time(time_s) => Budget { time_s, ..budget },
+        })
+    }
+}
+
+fn allowance(text: &str) -> Result<Allowance, String> {
+    let text = unquoted(text).trim();
+    let digits = text.trim_end_matches(|c: char| c.is_alphabetic() || c == ' ');
+    let size = digits.parse::<f64>().ok().filter(|size| size.is_finite() && *size > 0.0);
+    let allowed = match text[digits.len()..].trim() {
+        "MB" => size.map(|size| Allowance::Memory(1e6 * size)),
+        "GB" => size.map(|size| Allowance::Memory(1e9 * size)),
+        "TB" => size.map(|size| Allowance::Memory(1e12 * size)),
+        "min" => size.map(|size| Allowance::Time(60.0 * size)),
+        "h" => size.map(|size| Allowance::Time(3600.0 * size)),
+        "day" | "days" => size.map(|size| Allowance::Time(86_400.0 * size)),
+        _ => None,
+    };
+    allowed.ok_or_else(|| "write it like \"16 GB\" or \"2 days\" (MB, GB, TB, min, h, days)".into())
 }
 
 /// An argument that is one of a few words: each with its help and its value.
@@ -61,6 +98,24 @@ pub(super) struct Pacing {
     /// this process.
     #[arg(long, value_name = "ADDRESS")]
     pub(super) rig: Option<String>,
+    #[command(flatten)]
+    pub(super) bench: Bench,
+}
+
+/// Whether the rig is one that nothing can harm.
+#[derive(Debug, Args)]
+pub(super) struct Bench {
+    /// Move a rig for which [limits] lacks command, rate or force: for benches where nothing
+    /// can be harmed. The record says so.
+    #[arg(long)]
+    without_limits: bool,
+}
+
+impl Bench {
+    /// The test as it may move a rig.
+    pub(super) fn test(&self, test: Test) -> Test {
+        if self.without_limits { test.without_limits() } else { test }
+    }
 }
 
 impl Pacing {
@@ -70,8 +125,9 @@ impl Pacing {
 }
 
 /// Reads an experiment with the values that are set.
-fn test(file: &Path, OtherValues { set }: &OtherValues) -> Result<Test, CliError> {
-    let test = Test::load(file)?.keeping(CACHE);
+fn test(file: &Path, values: &OtherValues) -> Result<Test, CliError> {
+    let test = Test::load(file)?.keeping(CACHE).within(values.budget());
+    let set = &values.set;
     Ok(if set.is_empty() { test } else { test.with_values(set.iter().cloned())? })
 }
 

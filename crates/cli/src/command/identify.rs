@@ -137,12 +137,12 @@ fn by_test(
     options: &IdentifyOptions,
     output: Output,
 ) -> Result<IdentifyResult, CliError> {
+    let stop = stop_on_signals()?;
     let file = &arguments.input;
-    let test = load(file, &arguments.set, output)?;
+    let test = arguments.pacing.bench.test(load(file, &arguments.set, output)?);
     let name = format!("{}{}", test_name(file).to_string_lossy(), started(options.clock));
     let step_s = test.assembly()?.integrator.step_s;
     let mut looker = Looker::new(output, "").timed(step_s, options.duration_s);
-    let stop = stop_on_signals()?;
     Ok(test.identify(&out(arguments, &name), options, &stop, &mut looker)?)
 }
 

@@ -48,12 +48,14 @@ pub enum Exit {
     Unsafe = 11,
     /// The verdict is doubtful, and nothing doubtful was to pass.
     Doubtful = 12,
+    /// A check could not judge the loop.
+    NotJudged = 13,
 }
 
 impl Exit {
     /// Every one in the order of the codes, and what it means: for the help and the
     /// README.
-    pub(super) const ALL: [(Self, &'static str); 13] = [
+    pub(super) const ALL: [(Self, &'static str); 14] = [
         (Self::Done, "done"),
         (Self::Failed, "something failed (a file, the disk)"),
         (Self::Usage, "the command line is wrong"),
@@ -67,6 +69,7 @@ impl Exit {
         (Self::Wrong, "the verdict is wrong"),
         (Self::Unsafe, "the verdict is unsafe"),
         (Self::Doubtful, "the verdict is doubtful, with --strict"),
+        (Self::NotJudged, "the loop could not be judged"),
     ];
 
     /// Of an error.
@@ -80,7 +83,10 @@ impl Exit {
 
     fn of_library(error: &Error) -> Self {
         match error {
-            Error::Experiment(_) | Error::NoSweep { .. } => Self::BadExperiment,
+            Error::Experiment(_)
+            | Error::NoLimits(_)
+            | Error::TooMuch { .. }
+            | Error::NoSweep { .. } => Self::BadExperiment,
             Error::Question(_) | Error::Value { .. } | Error::SameAxis { .. } => Self::Usage,
             // What a laboratory or an actuator lacks is not the file's fault.
             Error::Unfit { source, .. } => match **source {
@@ -154,6 +160,10 @@ impl Output {
         match error {
             CliError::Library(Error::Experiment(found) | Error::Question(found)) => {
                 self.refuse(found);
+            }
+            CliError::Library(Error::NoLimits(found)) => {
+                self.refuse(found);
+                self.note("the test was not started; a bench is moved --without-limits");
             }
             CliError::Library(Error::NotKept { ended, .. }) => self.not_kept(error, ended),
             CliError::Library(Error::DriveTripped { tests, .. }) if self == Self::Json => {

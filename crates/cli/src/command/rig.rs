@@ -9,7 +9,7 @@ use twinrig::laboratory::{LaboratoryOptions, SessionFolders, Sessions};
 use twinrig::words::Words;
 
 use super::error::CliError;
-use super::file::{OtherValues, folder, load, started};
+use super::file::{Bench, OtherValues, folder, load, started};
 use super::onlooker::Looker;
 use super::output::{Exit, Output};
 use super::signals::stop_on_signals;
@@ -32,10 +32,13 @@ pub(super) struct RigArguments {
     /// further sessions in NAME-2, NAME-3 …].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    bench: Bench,
 }
 
 pub(super) fn rig(arguments: &RigArguments, output: Output) -> Result<Exit, CliError> {
-    let test = load(&arguments.file, &arguments.set, output)?;
+    let stop = stop_on_signals()?;
+    let test = arguments.bench.test(load(&arguments.file, &arguments.set, output)?);
     let by_time = || folder(None, &arguments.file, &format!("-rig{}", started(Clock::Real)));
     let options = LaboratoryOptions {
         listen: arguments.listen,
@@ -45,7 +48,6 @@ pub(super) fn rig(arguments: &RigArguments, output: Output) -> Result<Exit, CliE
             None => SessionFolders::ByTime(&by_time),
         },
     };
-    let stop = stop_on_signals()?;
     let done = test.serve_laboratory(options, &stop, &mut Looker::new(output, ""))?;
     let exit = match done.sessions.last() {
         Some(last) if arguments.once || stop.presses() > 0 => Exit::of(&last.ended, Exit::Done),

@@ -42,9 +42,10 @@ pub(super) struct RunArguments {
 }
 
 pub(super) fn run(arguments: &RunArguments, output: Output) -> Result<Exit, CliError> {
+    let stop = stop_on_signals()?;
     let ExperimentFile { file, set } = &arguments.experiment;
     let (clock, rig) = (arguments.pacing.clock(), arguments.pacing.rig.clone());
-    let test = load(file, set, output)?;
+    let test = arguments.pacing.bench.test(load(file, set, output)?);
     let host = match arguments.host.clone() {
         None => None,
         Some(address) => {
@@ -60,7 +61,6 @@ pub(super) fn run(arguments: &RunArguments, output: Output) -> Result<Exit, CliE
         None => test.experiment().duration_s,
     };
     let mut looker = Looker::new(output, "rehearsing").timed(step_s, duration_s);
-    let stop = stop_on_signals()?;
     let unstable = if arguments.accept_unstable { Unstable::Accepted } else { Unstable::Refused };
     let options = RunOptions { clock, rig, host, unstable };
     let run = test.run_into(&folder, options, &stop, &mut looker)?;

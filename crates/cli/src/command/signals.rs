@@ -4,14 +4,15 @@ use std::fs;
 
 use runtime::stop::StopHandle;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::low_level::{emulate_default_handler, register};
+use signal_hook::low_level::{exit, register};
 
 use super::error::CliError;
+use super::output::Exit;
 
 /// A stop that Ctrl-C and the other signals by which people and systems ask a
-/// program to end press while somebody attends to it. Otherwise they end the
-/// program as they would without it. For the rest of the process: a command
-/// takes them once.
+/// program to end press while somebody attends to it. Otherwise, while a test is
+/// prepared and nothing is armed or half written, they end the program at once with
+/// the exit code of a stop. For the rest of the process: a command takes them once.
 pub(super) fn stop_on_signals() -> Result<StopHandle, CliError> {
     let stop = StopHandle::default();
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -25,11 +26,11 @@ pub(super) fn stop_on_signals() -> Result<StopHandle, CliError> {
             if pressed.is_attended() {
                 pressed.press();
             } else {
-                let _ = emulate_default_handler(signal);
+                exit(i32::from(Exit::Stopped as u8));
             }
         };
-        // SAFETY: the action loads and stores atomics, and the emulation is made
-        // for signal handlers; neither allocates, locks or panics.
+        // SAFETY: the action loads and stores atomics, and the exit is made for signal
+        // handlers; neither allocates, locks or panics.
         unsafe { register(signal, action) }.map_err(CliError::Signals)?;
     }
     Ok(stop)

@@ -33,11 +33,11 @@ pub(super) struct TraceArguments {
 }
 
 pub(super) fn trace(arguments: &TraceArguments, output: Output) -> Result<Exit, CliError> {
-    let test = load(&arguments.file, &arguments.set, output)?;
+    let stop = stop_on_signals()?;
+    let test = arguments.pacing.bench.test(load(&arguments.file, &arguments.set, output)?);
     let folder = folder(arguments.out.as_ref(), &arguments.file, "-trace");
     let (clock, rig) = (arguments.pacing.clock(), arguments.pacing.rig.clone());
     let options = TraceOptions { clock, rig, restart: arguments.restart };
-    let stop = stop_on_signals()?;
     let traced = test.trace(&folder, &options, &stop, &mut Looker::new(output, ""))?;
     let shown = output.show(&traced, || words(&test.experiment().title, &traced));
     Ok(match traced.outcome.ended {

@@ -160,3 +160,90 @@ fn a_fault_needs_a_rig_to_strike() {
         assert!(ran.err.contains(says), "{}", ran.err);
     }
 }
+
+/// In real time and over a wire a rig has limits of command, rate and force, or somebody says
+/// that it needs none.
+#[test]
+fn no_rig_is_moved_without_limits() {
+    let lab = Lab::new();
+    // What no rig can reach bounds nothing.
+    let open = "command = \"1 m\"\nforce = \"1e15 N\"";
+    lab.write("test.toml", Draft::new().with("limits", open).text());
+    let missing = "[limits] bounds no `rate` and no `force`";
+    let check = lab.twinrig(["check", "test.toml"]).exits(0);
+    assert!(check.err.contains(missing), "{}", check.err);
+    lab.twinrig(["run", "test.toml", "--out", "rehearsal"]).exits(0);
+    for call in [
+        &["run", "test.toml", "--realtime"][..],
+        &["run", "test.toml", "--rig", "127.0.0.1:9"],
+        &["rig", "test.toml", "--listen", "127.0.0.1:0"],
+        &["identify", "test.toml", "--realtime"],
+        &["trace", "test.toml", "--realtime"],
+    ] {
+        let refused = lab.twinrig(call.iter().chain(&["--out", "out"])).exits(3);
+        assert!(refused.err.contains(missing), "{call:?}: {}", refused.err);
+        assert!(refused.err.contains("--without-limits"), "{call:?}: {}", refused.err);
+        assert!(!lab.path("out").exists(), "{call:?} leaves nothing behind");
+    }
+    let call = ["--json", "run", "test.toml", "--realtime", "--without-limits", "--out", "out"];
+    let bench = lab.twinrig(call).exits(0).json();
+    let reasons = bench["summary"]["verdict"]["reasons"].as_array().unwrap();
+    assert!(reasons.iter().any(|reason| reason["id"] == "no_limits"), "{reasons:?}");
+    let header = Record::read_header(&lab.path("out/record.arrow")).unwrap();
+    let said = ("limits".to_owned(), "none of rate, force".to_owned());
+    assert!(header.machine.contains(&said), "{:?}", header.machine);
+}
+
+/// A way to safe that nobody would wait for is a mistake in the file, and so is a number that no
+/// rig and no sensor has.
+#[test]
+fn an_absurd_way_to_safe_is_refused() {
+    let lab = Lab::new();
+    let limits = |more: &str| format!("command = \"10 mm\"\nforce = \"1 kN\"\n{more}");
+    for (more, said) in [
+        ("safe = { hold = \"1e9 s\" }", "`hold` is 1000000000 s; it must be from 0 to 3600 s"),
+        ("rate = \"1e-300 m/s\"", "it must be from 0.000001"),
+        ("safe = { rate = \"1e-300 m/s\" }", "it must be from 0.000001"),
+        ("safe = { rate = \"1 um/s\" }", "takes 1.000e4 s, at most an hour is waited for"),
+        ("rate = \"2 um/s\"", "takes 5.000e3 s, at most an hour is waited for"),
+    ] {
+        lab.write("test.toml", Draft::new().with("limits", &limits(more)).text());
+        let refused = lab.twinrig(["check", "test.toml"]).exits(3);
+        assert!(refused.err.contains(said), "{more}: {}", refused.err);
+    }
+    lab.write("test.toml", Draft::new().with("sensors", "displacement_noise = \"1e300 m\"").text());
+    let refused = lab.twinrig(["check", "test.toml"]).exits(3);
+    assert!(refused.err.contains("it must be from 0 to 1 m"), "{}", refused.err);
+}
+
+/// What would end at the end of the memory, or never, is refused before it is begun, by a limit
+/// that can be raised.
+#[test]
+fn a_study_that_would_not_end_is_refused_beforehand() {
+    let lab = Lab::new();
+    lab.write("test.toml", Draft::new().text());
+    let storeys = "shear_building = { storeys = 20000, mass = \"1 t\", stiffness = \"1 MN/m\" }";
+    lab.write("tall.toml", Draft::new().with("structure", storeys).text());
+    let (tall, same) = ("tall.toml", "duration=\"0.3 s\"");
+    let long = "duration=\"1e6 s\"";
+    for (call, file, set, said) in [
+        (&["check"][..], tall, same, "matrices of 20000 DOFs"),
+        (&["run", "--out", "out"], tall, same, "matrices of 20000 DOFs"),
+        (&["run", "--out", "out"], "test.toml", "duration=\"9e5 s\"", "921600000 steps"),
+        (&["run", "--realtime", "--out", "out"], "test.toml", "duration=\"9e5 s\"", "steps"),
+        (&["check"], "test.toml", "integrator.rate=\"1e9 Hz\"", "loads of 300000000 steps"),
+        (&["run", "--out", "out"], "test.toml", long, "at most 1e9 are run"),
+    ] {
+        let words = [file, "--set", set];
+        let refused = lab.twinrig(call.iter().chain(&words)).exits(3);
+        assert!(refused.err.contains(said), "{call:?} {set}: {}", refused.err);
+        assert!(!lab.path("out").exists());
+    }
+    let small = ["run", "test.toml", "--out", "out", "--budget", "0.01 MB"];
+    let refused = lab.twinrig(small).exits(3);
+    assert!(refused.err.contains("--budget \"16 GB\""), "{}", refused.err);
+    let enough = ["run", "test.toml", "--out", "out", "--budget", "1 GB", "--budget", "1 h"];
+    lab.twinrig(enough).exits(0);
+    let odd = lab.twinrig(["run", "test.toml", "--budget", "3 apples"]).exits(2);
+    assert!(odd.err.contains("write it like"), "{}", odd.err);
+}

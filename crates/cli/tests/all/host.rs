@@ -21,7 +21,7 @@ fn streamed() -> Draft {
         )
         .with("phases", "completing = { ring_down = \"0.5 s\", home_rate = \"50 mm/s\" }")
         .with("monitor", "stability_warning = { constant = \"1 J\" }")
-        .with("limits", "command = \"1 m\"\nsafe = { hold = \"0.1 s\", rate = \"1 m/s\" }")
+        .with("limits", "command = \"1 m\"\nrate = \"100 m/s\"\nforce = \"100 MN\"\nsafe = { hold = \"0.1 s\", rate = \"1 m/s\" }")
         .with("realtime", "overrun_limit = 1000000\npriority = 10")
 }
 

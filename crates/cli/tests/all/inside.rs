@@ -54,6 +54,7 @@ fn a_late_loop_grows_as_predicted() {
         ("transfer_system.delay", "1 ms"),
         ("duration", "40 s"),
         ("limits.command", "1 km"),
+        ("limits.rate", "1e6 m/s"),
         ("limits.force", "1 GN"),
     ]);
     let forecast = Forecast::new(&assembly, Others::Tried).unwrap();

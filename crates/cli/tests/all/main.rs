@@ -1,6 +1,7 @@
 //! The tests of this crate that use it from outside, in one program: one link instead of one a file.
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub, reason = "a test program")]
 
+mod attacks;
 mod chart;
 mod check;
 mod commands;

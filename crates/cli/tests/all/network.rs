@@ -29,7 +29,7 @@ fn draft() -> Draft {
 fn long(rig: &str) -> Draft {
     draft()
         .top("duration = \"600 s\"")
-        .with("limits", "command = \"1 m\"\nsafe = { hold = \"0.1 s\", rate = \"100 mm/s\" }")
+        .with("limits", "command = \"1 m\"\nrate = \"100 m/s\"\nforce = \"100 MN\"\nsafe = { hold = \"0.1 s\", rate = \"100 mm/s\" }")
         .with("record", "flush = \"20 ms\"")
         .with("rig", rig)
 }
@@ -110,7 +110,7 @@ fn a_laboratory_is_identified_over_the_wire() {
     let lab = Lab::new();
     let function = "kind = \"transfer_function\"\nnumerator = [5.163e6]\n\
                     denominator = [1, 530.8, 8.899e4, 5.44e6]";
-    let limits = "command = \"10 mm\"\nrate = \"2 m/s\"";
+    let limits = "command = \"10 mm\"\nrate = \"2 m/s\"\nforce = \"100 MN\"";
     let text = draft().with("transfer_system", function).with("limits", limits);
     lab.write("test.toml", text.text());
     let words = ["identify", "test.toml", "--duration", "8 s", "--order", "3", "--out"];
@@ -192,7 +192,7 @@ fn a_rig_is_fetched_and_taken_home_over_the_wire() {
     let phases = "initiating = { rate = \"5 mm/s\", reach = \"5 mm\", settle = \"0.2 s\", within = \
                   \"0.1 mm\", stands_at = \"2 mm\" }\n\
                   completing = { ring_down = \"1 s\", at_rest = \"0.1 mm\", home_rate = \"5 mm/s\" }";
-    let limits = "command = \"100 mm\"\nrate = \"1 m/s\"";
+    let limits = "command = \"100 mm\"\nrate = \"1 m/s\"\nforce = \"100 MN\"";
     lab.write("test.toml", draft().with("phases", phases).with("limits", limits).text());
     lab.twinrig(["run", "test.toml", "--out", "near"]).exits(0);
     let rig = rig(&lab);
@@ -342,7 +342,7 @@ fn the_operator_of_the_loop_stops_both() {
 #[test]
 fn a_laboratory_tells_of_a_trip_of_the_loop_and_counts_no_peak_after_it() {
     let lab = Lab::new();
-    let limits = "command = \"0.2 mm\"\nsafe = { hold = \"0.1 s\", rate = \"100 mm/s\" }";
+    let limits = "command = \"0.2 mm\"\nrate = \"100 m/s\"\nforce = \"100 MN\"\nsafe = { hold = \"0.1 s\", rate = \"100 mm/s\" }";
     lab.write("test.toml", draft().with("limits", limits).text());
     let rig = rig(&lab);
     let ran = lab.twinrig(["run", "test.toml", "--rig", &rig.address, "--out", "far"]).exits(4);

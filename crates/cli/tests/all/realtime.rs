@@ -19,7 +19,7 @@ fn patient(draft: Draft) -> Draft {
 
 fn long() -> Draft {
     patient(Draft::new().top("duration = \"60 s\""))
-        .with("limits", "command = \"1 m\"\nsafe = { hold = \"0.2 s\", rate = \"100 mm/s\" }")
+        .with("limits", "command = \"1 m\"\nrate = \"100 m/s\"\nforce = \"100 MN\"\nsafe = { hold = \"0.2 s\", rate = \"100 mm/s\" }")
         .with("record", "flush = \"50 ms\"")
 }
 
@@ -209,7 +209,8 @@ fn a_full_disk_never_reaches_the_tick() {
     // A trip after the last frame that found room is known from nowhere else.
     let lab = Lab::new();
     let fault = "kind = \"stuck_actuator\"\nat = \"2.5 s\"";
-    let limits = "command = \"1 m\"\ntracking_error = \"0.2 mm\"";
+    let limits =
+        "command = \"1 m\"\nrate = \"100 m/s\"\nforce = \"100 MN\"\ntracking_error = \"0.2 mm\"";
     let text =
         long().top("duration = \"60 s\"").with("limits", limits).with("[fault]", fault).text();
     lab.write("test.toml", text);

@@ -153,6 +153,34 @@ fn no_link_is_dead_and_every_page_is_in_the_book() {
     }
 }
 
+/// What stands behind each mark of a test.
+fn tests_of(code: &str) -> impl Iterator<Item = &str> {
+    code.split("#[test]").skip(1).map(str::trim_start)
+}
+
+/// Every test that the page on safety names is there: a function, or an attack.
+#[test]
+fn every_branch_of_the_fault_tree_has_its_test() {
+    let page = read("docs/safety.md");
+    let rows = page.lines().skip_while(|line| *line != "## Fault tree");
+    let rows: Vec<&str> = rows.filter(|line| line.starts_with("| ")).skip(1).collect();
+    let mut files = Vec::new();
+    rust_files(&root().join("crates"), &mut files);
+    let code: String = files.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    assert!(rows.len() > 20, "the search is broken");
+    for row in rows {
+        let tests: Vec<&str> =
+            row.rsplit(" | ").next().unwrap().split('`').skip(1).step_by(2).collect();
+        assert!(!tests.is_empty(), "{row}: no test");
+        for test in tests {
+            let named = format!("fn {test}(");
+            let function = tests_of(&code).any(|body| body.starts_with(&named));
+            let attack = root().join("tests/attack").join(test).with_extension("py").exists();
+            assert!(function || attack, "{test} is no test");
+        }
+    }
+}
+
 /// The README's list of exit codes is tested against `--help`.
 #[test]
 fn the_exit_codes_of_the_book_are_those_of_the_readme() {
@@ -163,7 +191,7 @@ fn the_exit_codes_of_the_book_are_those_of_the_readme() {
         table.take_while(|line| line.starts_with('|')).map(row).collect()
     };
     let readme = rows("README.md");
-    assert_eq!(readme.len(), 13);
+    assert_eq!(readme.len(), 14);
     assert_eq!(rows("docs/command-line.md"), readme);
 }
 

@@ -21,7 +21,7 @@ fn file(excitation: &str, trace: &str) -> String {
          stiffness = [\"8000 N/m\"]\n\
          {excitation}\n\
          [integrator]\nmethod = \"newmark\"\nrate = \"4 kHz\"\n\
-         [limits]\ncommand = \"50 mm\"\n\
+         [limits]\ncommand = \"50 mm\"\nrate = \"100 m/s\"\nforce = \"100 MN\"\n\
          [trace]\ntarget = \"20 mm\"\ninertia_compensation = \"0.8 kg\"\n\
          control = {{ stiffness = \"4 kN/m\", damping = \"60 N s/m\" }}\n{trace}\n\
          [trace.shaker]\nstiffness = \"4 kN/m\"\ndamping = \"80 N s/m\"\n"

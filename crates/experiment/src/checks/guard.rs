@@ -3,8 +3,11 @@
 use super::super::Experiment;
 use super::super::diagnostic::Diagnostic;
 use super::super::fault::{FaultEnd, FaultKindSpec, FaultSpec};
+use super::super::per_dof::MOST_INTERFACE;
+use super::super::watch::{LimitsSpec, SafeSpec};
 use super::File;
 use keys::tree::Branch;
+use runtime::interlock::LONGEST_RAMP_S;
 use runtime::monitor::KINDS;
 
 /// Longest extra delay, in steps: each keeps a command.
@@ -43,6 +46,31 @@ fn check_windows(file: &File<'_>, found: &mut Vec<Diagnostic>) {
                 "the window of {window} s is longer than the test of {duration} s"
             ));
             found.push(warning.remedy("choose a shorter window"));
+        }
+    }
+}
+
+impl LimitsSpec {
+    /// The way to safe ends: from the largest command zero is near enough.
+    pub(crate) fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        let rates = self.rate.as_ref().map_or_else(Vec::new, |all| all.expand(MOST_INTERFACE));
+        let rate = rates.into_iter().fold(self.safe.rate_m_s, f64::min);
+        let farthest = self.farthest_m();
+        if farthest > LONGEST_RAMP_S * rate {
+            let message = format!(
+                "the way to safe from {farthest} m at {rate} m/s takes {:.3e} s, at most an hour \
+                 is waited for",
+                farthest / rate
+            );
+            let safe =
+                branch.table(Self::SAFE).filter(|safe| safe.given(SafeSpec::RATE_M_S).is_some());
+            let error = match safe {
+                Some(safe) if rate == self.safe.rate_m_s => safe.error(SafeSpec::RATE_M_S, message),
+                _ => branch.error(Self::RATE, message),
+            };
+            found.push(
+                error.remedy("choose a faster `safe.rate` and `rate`, or a smaller `command`"),
+            );
         }
     }
 }

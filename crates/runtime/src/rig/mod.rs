@@ -102,22 +102,35 @@ pub trait Rig: Send {
 
 /// Why a rig cannot go on: numbers only.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RigFault(pub(crate) Trip);
+pub struct RigFault {
+    pub(crate) trip: Trip,
+    /// Whether it stands still by itself and follows nobody any more.
+    pub(crate) frozen: bool,
+}
 
 impl RigFault {
+    fn of(trip: Trip) -> Self {
+        Self { trip, frozen: false }
+    }
+
     /// Nothing is heard from it.
     pub fn silent(for_s: f64, allowed_s: f64) -> Self {
-        Self(TripKind::PeerSilent.trip(for_s, allowed_s))
+        Self::of(TripKind::PeerSilent.trip(for_s, allowed_s))
     }
 
     /// It has tripped by itself, for the reason with this code.
     pub fn tripped(code: u8) -> Self {
-        Self(TripKind::PeerTripped.trip(f64::from(code), 0.0))
+        Self::of(TripKind::PeerTripped.trip(f64::from(code), 0.0))
+    }
+
+    /// The same, and its way to safe was ended where it stands.
+    pub fn frozen(code: u8) -> Self {
+        Self { frozen: true, ..Self::tripped(code) }
     }
 
     /// It reports a fault of its own, by the number its manual gives.
     pub fn device(code: u32) -> Self {
-        Self(TripKind::Device.trip(f64::from(code), 0.0))
+        Self::of(TripKind::Device.trip(f64::from(code), 0.0))
     }
 
     /// The fault that a record tells of; which of the numbers it had does not
@@ -125,13 +138,13 @@ impl RigFault {
     pub fn recorded(kind: TripKind) -> Option<Self> {
         let of_rig =
             matches!(kind, TripKind::PeerSilent | TripKind::PeerTripped | TripKind::Device);
-        of_rig.then_some(Self(kind.trip(0.0, 0.0)))
+        of_rig.then_some(Self::of(kind.trip(0.0, 0.0)))
     }
 }
 
 impl From<RigFault> for Stop {
-    fn from(RigFault(trip): RigFault) -> Self {
-        trip.into()
+    fn from(fault: RigFault) -> Self {
+        fault.trip.into()
     }
 }
 

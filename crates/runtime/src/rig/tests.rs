@@ -184,11 +184,11 @@ fn every_kind_goes_through_a_test_and_fills_its_channels() {
 #[test]
 fn a_fault_of_a_rig_is_a_trip_that_a_record_knows() {
     for fault in [RigFault::silent(0.3, 0.2), RigFault::tripped(3), RigFault::device(9)] {
-        let trip = fault.0;
+        let trip = fault.trip;
         assert_eq!(TripKind::from_code(trip.kind.code()), Some(trip.kind));
-        let again = RigFault::recorded(trip.kind).map(|fault| fault.0);
+        let again = RigFault::recorded(trip.kind).map(|fault| fault.trip);
         assert_eq!(again.map(|trip| trip.kind), Some(trip.kind));
     }
     assert_eq!(RigFault::recorded(TripKind::Force), None);
-    assert_eq!(RigFault::device(9).0.text(), "the rig reports a fault: its number 9");
+    assert_eq!(RigFault::device(9).trip.text(), "the rig reports a fault: its number 9");
 }

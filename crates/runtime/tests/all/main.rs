@@ -28,6 +28,7 @@ mod push_allocates_nothing;
 mod python_reads_records;
 mod realtime;
 mod scenarios;
+mod stops;
 mod tick_allocates_nothing;
 mod two_rates;
 mod way_to_safe;

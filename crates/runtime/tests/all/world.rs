@@ -26,35 +26,35 @@ use runtime::world::{Clock, World};
 const LOOP: &str = "loop/record.arrow";
 const LABORATORY: &str = "laboratory/record.arrow";
 const TICKS: usize = 1500;
-const WATCHDOG_S: f64 = 0.5;
-const SECOND_NS: u64 = 1_000_000_000;
+pub(crate) const WATCHDOG_S: f64 = 0.5;
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
-const CALM: Faults =
+pub(crate) const CALM: Faults =
     Faults { loss: 0.0, duplicate: 0.0, corrupt: 0.0, delay_ns: 30_000, most_delay_ns: 60_000 };
 /// One in ten is lost, and some come after the next one.
-const STORM: Faults =
+pub(crate) const STORM: Faults =
     Faults { loss: 0.1, duplicate: 0.05, corrupt: 0.03, delay_ns: 30_000, most_delay_ns: 700_000 };
 const CUT: Faults = Faults { loss: 1.0, ..CALM };
 
-const PACED: Pace = Pace::Paced { bridge: 200, bridge_by: Bridge::Line };
+pub(crate) const PACED: Pace = Pace::Paced { bridge: 200, bridge_by: Bridge::Line };
 
 /// What the laboratory leaves behind.
-struct Left {
+pub(crate) struct Left {
     end: SessionEnd,
-    trip: Option<(Trip, f64)>,
-    phase: Phase,
-    command: Vec<f64>,
-    ticks: u64,
+    pub(crate) trip: Option<(Trip, f64)>,
+    pub(crate) phase: Phase,
+    pub(crate) command: Vec<f64>,
+    pub(crate) ticks: u64,
 }
 
 /// A rig that keeps when it was given which command.
-struct Timed {
-    rig: RigSlot,
-    clock: Arc<dyn Clock>,
-    path: History,
+pub(crate) struct Timed {
+    pub(crate) rig: RigSlot,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) path: History,
 }
 
-type History = Arc<Mutex<Vec<(u64, f64)>>>;
+pub(crate) type History = Arc<Mutex<Vec<(u64, f64)>>>;
 
 impl Rig for Timed {
     runtime::hands_on_to!(rig);
@@ -70,19 +70,19 @@ impl Rig for Timed {
 }
 
 /// The laboratory's side: what its thread does in the real world.
-struct Bench {
+pub(crate) struct Bench {
     /// Its machine stands still then, and datagrams pile up.
-    stall: Arc<Mutex<Range<u64>>>,
-    server: LabServer,
-    laboratory: Option<Laboratory>,
-    session: Option<Session>,
-    stop: StopHandle,
-    left: Arc<Mutex<Option<Left>>>,
+    pub(crate) stall: Arc<Mutex<Range<u64>>>,
+    pub(crate) server: LabServer,
+    pub(crate) laboratory: Option<Laboratory>,
+    pub(crate) session: Option<Session>,
+    pub(crate) stop: StopHandle,
+    pub(crate) left: Arc<Mutex<Option<Left>>>,
 }
 
 impl Bench {
     /// Does what is due; says when it wants to be asked again, unless it is over.
-    fn poll(&mut self, now_ns: u64) -> Option<u64> {
+    pub(crate) fn poll(&mut self, now_ns: u64) -> Option<u64> {
         self.do_what_is_due(now_ns);
         let is_over = self.laboratory.is_none() && self.session.is_none();
         let next_ns = || self.session.as_ref().map_or(u64::MAX, Session::next_timeout_ns);

@@ -19,7 +19,7 @@ pub use verdict::{in_short, of_mode, verdict};
 use crate::assembly::ReductionFacts;
 use crate::error::Error;
 use crate::fit::Fit;
-use crate::forecast::{Forecast, Others, describe};
+use crate::forecast::{Forecast, Others, Stability, describe};
 use crate::test::Test;
 use crate::verdict::Verdict;
 
@@ -62,8 +62,10 @@ impl Test {
     /// its loop fits its period here.
     pub fn check(&self) -> Result<Check, Error> {
         let (experiment, assembly) = (self.experiment(), self.assembly()?);
+        let mut warnings = self.warnings();
+        warnings.extend(experiment.missing_limits());
         if iterative::is_iterative(experiment) {
-            let found = IterativeCheck::new(experiment, assembly, self.warnings().to_json());
+            let found = IterativeCheck::new(experiment, assembly, warnings.to_json());
             let found = found.map_err(|error| error.of_file(experiment.name()))?;
             return Ok(Check::Iterative(Box::new(found)));
         }
@@ -76,7 +78,7 @@ impl Test {
             reduction: self.reduction(),
             ticks: assembly.ticks,
             faults: assembly.faults.len(),
-            warnings: self.warnings().to_json(),
+            warnings: warnings.to_json(),
             verdict: reasons.into_iter().chain(verdict::too_slow(&fit)).collect(),
             forecast,
             fit,
@@ -95,6 +97,12 @@ impl Check {
     /// Whether instability is predicted.
     pub fn is_unstable(&self) -> bool {
         matches!(self, Self::Loop(found) if found.forecast.is_unstable())
+    }
+
+    /// Whether nothing can be said of its stability.
+    pub fn is_unknown(&self) -> bool {
+        let unknown = |found: &LoopCheck| matches!(found.forecast.stability, Stability::Unknown(_));
+        matches!(self, Self::Loop(found) if unknown(found))
     }
 
     /// How far the test can be trusted.

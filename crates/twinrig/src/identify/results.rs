@@ -112,7 +112,8 @@ impl Test {
         let settings = Settings { band_hz: Some(plan.band_hz), ..options.settings };
         let mut files = Files::new(folder);
         let (mut results, mut tests) = (Vec::new(), Vec::new());
-        let attended = stop.attend();
+        // A signal is a stop until everything is written.
+        let _attended = stop.attend();
         for &dof in &dofs {
             let suffix = suffix(&dofs, dof);
             let record = format!("test{suffix}.arrow");
@@ -130,7 +131,6 @@ impl Test {
             }
             results.push(Advised::new(test.identify(&settings)?, suffix, Some(&assembly)));
         }
-        drop(attended);
         let file = file_name(Path::new(experiment.name()));
         let facts = vec![
             ("Experiment".to_owned(), file.clone()),

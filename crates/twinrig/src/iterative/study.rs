@@ -18,6 +18,7 @@ use super::{
 };
 use crate::assembly::Assembly;
 use crate::error::Error;
+use crate::estimate::Estimate;
 use crate::journal::{Journal, Kind, Opening};
 use crate::loop_record::{finish_frames, record_frames};
 use crate::notes::{embedded, header};
@@ -67,6 +68,7 @@ impl Test {
         stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
     ) -> Result<Traced, Error> {
+        self.afford(&Estimate::trace(self.experiment()), onlooker)?;
         let rig = options.rig.as_deref();
         let assembly = self.reach(options.clock, Wire::Open, rig, onlooker)?;
         let unfit = |error: Error| error.of_file(self.experiment().name());
@@ -98,7 +100,7 @@ impl Test {
             told: false,
         };
         let (ended, folds) = tracer.follow(options.clock, stop, onlooker)?;
-        tracer.finish(ended, &folds, begun)
+        tracer.finish(ended, &folds, begun, stop)
     }
 
     /// What the points belong to: a change of the file, its inputs or the version
@@ -248,7 +250,13 @@ impl Tracer<'_> {
     }
 
     /// Sums up and writes the files.
-    fn finish(self, ended: Ended, folds: &[Fold], begun: Instant) -> Result<Traced, Error> {
+    fn finish(
+        self,
+        ended: Ended,
+        folds: &[Fold],
+        begun: Instant,
+        stop: &StopHandle,
+    ) -> Result<Traced, Error> {
         let Self { test, assembly, setup, folder, kept, places, .. } = self;
         let elapsed_s = begun.elapsed().as_secs_f64();
         let outcome = Outcome::new(&setup, kept.points, &kept.trials, folds, ended);
@@ -261,6 +269,8 @@ impl Tracer<'_> {
             ("summary.json", summary + "\n"),
             ("report.html", super::page::page(&setup, &places, &outcome).html()),
         ];
+        // A signal leaves no half of a file behind.
+        let _attended = stop.attend();
         write_files(folder, files)?;
         let folder = folder.display().to_string();
         Ok(Traced { folder, resumed_points: kept.known_points, elapsed_s, outcome, places })

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::{BATCH, Journal, Opening, Row, Study, Summary, VariantStatus, Workspace};
 use crate::error::Error;
+use crate::estimate::Estimate;
 use crate::onlooker::{Event, Onlooker};
 use crate::run::{Run, RunOptions};
 use crate::run_folder::{RunFolder, write_files, write_whole};
@@ -91,7 +92,9 @@ impl Test {
         };
         spec.runs = options.runs.unwrap_or(spec.runs);
         spec.seed = options.seed.unwrap_or(spec.seed);
+        Estimate::run(&experiment).within(&self.budget())?;
         let study = Study::new(experiment, spec, self.source(), self.store().clone())?;
+        let study = study.within(self.budget());
         Ok(study.called_with(options.called_with.clone()))
     }
 
@@ -105,6 +108,9 @@ impl Test {
         onlooker: &mut dyn Onlooker,
     ) -> Result<Sweep, Error> {
         let study = self.study(options)?;
+        let threads = options.threads.unwrap_or_else(crate::machine::cores);
+        let all = Estimate::run(self.experiment()).times(study.spec().variants() as f64, threads);
+        self.afford(&all, onlooker)?;
         fs::create_dir_all(folder).map_err(Error::write(folder))?;
         let opening = if options.restart { Opening::Restart } else { Opening::Resume };
         let path = folder.join("sweep.journal");
@@ -119,7 +125,6 @@ impl Test {
         if resumed_variants > 0 {
             onlooker.event(&Event::Resumed { count: resumed_variants, what: "variants" });
         }
-        let threads = options.threads.unwrap_or_else(crate::machine::cores);
         let start = Instant::now();
         run_all(&study, threads, &mut journal, &mut rows, stop, onlooker)?;
         let (elapsed_s, ran) = (start.elapsed().as_secs_f64(), rows.len() - resumed_variants);
@@ -241,7 +246,9 @@ fn record_variant(
     let test = Test::of_variant(&name, &text, files)?;
     let assembly = test.assembly()?;
     let taken = RunFolder::take(folder, Role::Loop, Purpose::Rehearsal)?;
-    let run = test.run_in(assembly, &taken, RunOptions::default(), stop, onlooker)?;
+    let options = RunOptions::default();
+    let prediction = test.prediction(assembly, &options)?;
+    let run = test.run_in(assembly, &taken, prediction, options, stop, onlooker)?;
     write_whole(&folder.join("experiment.toml"), &text)?;
     // The files that it names beside it, so that it can be run there; those outside
     // its own folder are left where they are.

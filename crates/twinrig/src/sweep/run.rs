@@ -12,9 +12,10 @@ use runtime::numerical::Numerical;
 use super::VariantStatus;
 use super::row::{Row, RowTrip, Signals, evaluated, floors};
 use super::shared::Answer;
-use super::study::{Study, Variant, check_memory, check_size};
+use super::study::{Study, Variant};
 use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::error::Error;
+use crate::estimate::Estimate;
 use crate::loop_record::warning_constant;
 use crate::page::text::label;
 use experiment::{Experiment, Severity};
@@ -88,7 +89,7 @@ impl Study {
         let text = self.text(variant).unwrap_or_default();
         let name = self.variant_name(variant);
         let (experiment, _) = Experiment::variant(&name, &text, &self.source())?;
-        check_memory(&experiment)?;
+        Estimate::run(&experiment).within(&self.budget)?;
         let (assembly, _) = Assembly::sharing(&experiment, &self.source(), &self.signals)?;
         Ok((experiment, assembly))
     }
@@ -145,7 +146,7 @@ impl Workspace {
     /// hold of the time before.
     fn run(&mut self, test: ArmedVariant, unstable_beyond: f64) -> Result<Ran, Failure> {
         let ArmedVariant { mut hybrid, assembly, answer, .. } = test;
-        let (floors, frames) = (floors(&assembly), frames(&assembly)?);
+        let (floors, frames) = (floors(&assembly), frames(&assembly));
         self.clear(assembly.count(), floors.len(), frames);
         // What is found by the tick itself, and would be old before it.
         let two_rates = hybrid.two_rates().is_some();
@@ -261,12 +262,9 @@ impl Workspace {
     }
 }
 
-/// Frames of a test, if its signals do not fill the memory.
-pub(super) fn frames(assembly: &Assembly) -> Result<usize, Error> {
-    let frames = assembly.ticks.div_ceil(assembly.every as usize);
-    let signals = 2 * assembly.count() + floors(assembly).len();
-    check_size(frames as f64 * signals as f64)?;
-    Ok(frames)
+/// Frames of a test.
+pub(super) fn frames(assembly: &Assembly) -> usize {
+    assembly.ticks.div_ceil(assembly.every as usize)
 }
 
 /// Whether the load acted in the last tick: what comes before and after it is not

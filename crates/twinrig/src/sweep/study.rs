@@ -10,6 +10,7 @@ use super::row::Columns;
 use super::shared::Shared;
 use crate::assembly::{Assembly, SignalStore};
 use crate::error::Error;
+use crate::estimate::Budget;
 use crate::notes::embedded;
 use experiment::excitation::SignalSource;
 use experiment::sweep::{Edits, SensorNoise, Spread, Step};
@@ -29,6 +30,8 @@ pub struct Study {
     columns: Columns,
     /// Options of the command line that change the draws, each after a blank.
     options: String,
+    /// What a variant may take.
+    pub(super) budget: Budget,
 }
 
 /// One variant: its number and everything drawn for it.
@@ -51,9 +54,6 @@ enum Noise {
     AsDeclared,
 }
 
-/// Numbers that one variant may keep in memory: 1 GiB.
-const MOST_VALUES: f64 = (1u64 << 27) as f64;
-
 impl Study {
     /// Prepares a study of `experiment` by `spec`, its own sweep or a changed one.
     pub fn new(
@@ -67,7 +67,6 @@ impl Study {
             found.push(error);
             return Err(found.into());
         }
-        check_memory(&experiment)?;
         let files = embedded(&experiment, source)?;
         let mut study = Self {
             edits: Edits::default(),
@@ -80,6 +79,7 @@ impl Study {
             spec,
             experiment,
             options: String::new(),
+            budget: Budget::default(),
         };
         study.find_places()?;
         let (assembly, _) =
@@ -91,6 +91,11 @@ impl Study {
         // Before the threads ask for it all at once.
         study.shared.reference(&assembly, &study.shared.load(&assembly))?;
         Ok(study)
+    }
+
+    /// The same, whose variants may take so much.
+    pub fn within(self, budget: Budget) -> Self {
+        Self { budget, ..self }
     }
 
     fn find_places(&mut self) -> Result<(), Error> {
@@ -220,20 +225,6 @@ impl Study {
         }
         fnv1a(&content)
     }
-}
-
-/// Refuses a test whose signals alone would fill the memory.
-pub(super) fn check_memory(experiment: &Experiment) -> Result<(), Error> {
-    let loads = experiment.excitation.forces.len() + 1;
-    check_size(experiment.ticks() as f64 * loads as f64)
-}
-
-/// Refuses more numbers than one variant may keep.
-pub(super) fn check_size(values: f64) -> Result<(), Error> {
-    if values <= MOST_VALUES {
-        return Ok(());
-    }
-    Err(Error::TooLarge { values, most: MOST_VALUES })
 }
 
 /// Signals that draw their seed from the experiment's.

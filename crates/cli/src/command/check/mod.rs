@@ -37,7 +37,16 @@ pub(super) fn check(arguments: &CheckArguments, output: Output) -> Result<Exit, 
             })?;
         }
     }
+    let mut missing = test.experiment().diagnostics();
+    missing.extend(test.experiment().missing_limits());
+    output.warn(&missing);
     let assembly = test.assembly()?;
     let shown = output.show(&check, || words::words(&check, assembly));
-    Ok(if check.is_unstable() { Exit::Unstable } else { Exit::of_verdict(check.verdict(), shown) })
+    Ok(if check.is_unstable() {
+        Exit::Unstable
+    } else if check.is_unknown() {
+        Exit::NotJudged
+    } else {
+        Exit::of_verdict(check.verdict(), shown)
+    })
 }

@@ -113,7 +113,7 @@ impl Draft {
             )
             .with("integrator", "method = \"rk4\"\nrate = \"1024 Hz\"")
             .with("transfer_system", "kind = \"delay\"\nsamples = 2")
-            .with("limits", "command = \"1 m\"")
+            .with("limits", "command = \"1 m\"\nrate = \"100 m/s\"\nforce = \"100 MN\"")
     }
 
     pub fn top(mut self, top: &str) -> Self {

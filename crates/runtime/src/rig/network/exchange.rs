@@ -233,7 +233,8 @@ impl Exchange {
         // Its answers are still read on the way to safe, but not waited for.
         self.silent |= self.in_a_row > allowed;
         if let Some(trip) = self.tripped {
-            return Err(RigFault::tripped(trip));
+            let frozen = self.newest.state == Phase::Frozen as u8;
+            return Err(if frozen { RigFault::frozen(trip) } else { RigFault::tripped(trip) });
         }
         if self.in_a_row > allowed {
             return Err(RigFault::silent(for_s, allowed_s));

@@ -1,0 +1,64 @@
+//! The attacks of `tests/attack` against the real program: each ends with `OK …`.
+
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Runs a script in `tests/attack`; skips, said aloud, where Python lacks what it needs.
+fn withstands(script: &str) {
+    let probe = Command::new("python3").args(["-c", "import numpy, pyarrow"]).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no python3 with numpy and pyarrow");
+        return;
+    }
+    let output = Command::new("python3")
+        .arg("-B")
+        .arg(root().join("tests/attack").join(script).with_extension("py"))
+        .env("TWINRIG", env!("CARGO_BIN_EXE_twinrig"))
+        .env("TWINRIG_ROOT", root())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let last = said.lines().last().unwrap_or_default();
+    let (said, err) = (&said, String::from_utf8_lossy(&output.stderr));
+    // A script that lacks a privilege says so in its last line.
+    assert!(last.starts_with("OK ") || last.starts_with("SKIPPED "), "{script}:\n{said}\n{err}");
+}
+
+macro_rules! attacks {
+    ($($name:ident),* $(,)?) => {
+        $(#[test]
+        fn $name() {
+            withstands(stringify!($name));
+        })*
+
+        #[test]
+        fn every_attack_is_run() {
+            let known = [$(stringify!($name)),*];
+            for entry in root().join("tests/attack").read_dir().unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_stem().unwrap().to_str().unwrap();
+                let script = path.extension().is_some_and(|end| end == "py");
+                let shared = name.starts_with("common_");
+                assert!(!script || shared || known.contains(&name), "{name} is in no test");
+            }
+        }
+    };
+}
+
+attacks! {
+    flood_and_stop,
+    host_stop_refused,
+    lock_step_way_to_safe_hangs,
+    no_limits_demanded,
+    signal_while_preparing,
+    slow_safe_rate_skips_hold_and_ramp,
+    stop_before_first_tick,
+    trace_second_press_ignored,
+    virtual_time_waits_forever_for_load,
+}
