@@ -15,6 +15,7 @@ mod host;
 mod identify;
 mod identify_references;
 mod inside;
+mod known_cases;
 mod main_loop;
 mod network;
 mod phases;
