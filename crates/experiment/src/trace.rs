@@ -28,7 +28,7 @@ pub struct TraceSpec {
     #[key(count = 1..=63)]
     pub(crate) seen: Option<usize>,
     /// What becomes of the target's mean. Absent: `followed` with a `shaker`, else `solved`, but
-    /// `zero` with a virtual rig and no nonlinear element.
+    /// `zero` with a virtual rig without nonlinear element and preload.
     pub mean: Option<MeanSpec>,
     /// How the frequencies are chosen.
     #[key(default = "arclength")]
@@ -43,7 +43,8 @@ pub struct TraceSpec {
     #[key(default = {})]
     pub steps: StepsSpec,
     /// Difference of both sides that counts as none, the root of the summed squares of its
-    /// coefficients. Noise sets a floor of 2.5 standard deviations. Absent: a millionth of `target`.
+    /// coefficients; at most a tenth of `target`. Noise sets a floor of 2.5 standard deviations.
+    /// Absent: a millionth of `target`.
     #[key(length, of_dof, positive)]
     tolerance_m: Option<f64>,
     /// How the target is corrected. The surrogate is for rigs whose noise hides differences.
