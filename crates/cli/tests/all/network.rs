@@ -484,7 +484,8 @@ fn the_preset_token_is_refused_where_other_machines_can_reach_the_wire() {
 fn files_that_differ_are_told_to_both_and_no_record_has_the_token() {
     let lab = Lab::new();
     let with_force = |force: &str| {
-        draft().with("limits", &format!("command = \"1 m\"\nforce = \"{force}\"")).text()
+        let limits = format!("command = \"1 m\"\nrate = \"100 m/s\"\nforce = \"{force}\"");
+        draft().with("limits", &limits).text()
     };
     lab.write("test.toml", with_force("300 kN"));
     let mut rig = rig(&lab);
