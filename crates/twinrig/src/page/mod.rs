@@ -14,6 +14,7 @@ mod ticks;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use runtime::verdict::Level;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -81,6 +82,16 @@ pub enum Grade {
     Doubtful,
     /// Not at all.
     Bad,
+}
+
+impl From<Level> for Grade {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Sound => Self::Good,
+            Level::Doubtful => Self::Doubtful,
+            Level::Wrong | Level::Unsafe => Self::Bad,
+        }
+    }
 }
 
 /// What stands under one heading.

@@ -166,7 +166,7 @@ fn after_trip(view: &View<'_>, trip: &TripNote) -> String {
 }
 
 /// The text as the start of a sentence, without a full stop at its end.
-pub(super) fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let text = label(text);
     let text = text.trim_end_matches('.');
     let mut chars = text.chars();

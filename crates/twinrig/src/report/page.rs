@@ -4,7 +4,6 @@ use analysis::criteria::{Measure, Subject};
 use experiment::closed_loop::TransferKind;
 use experiment::{Experiment, StructureSource};
 use runtime::record::Header;
-use runtime::verdict::Level;
 
 use super::findings::Findings;
 use super::histories::{Histories, peak};
@@ -12,7 +11,7 @@ use super::outcome::sentence;
 use super::summary::remarks;
 use super::{tables, timing};
 use crate::page::text::{count, counted, label, number, number_or_dash, prefixed, seconds};
-use crate::page::{Block, Figure, Grade, KeyNumber, Page, Section, Verdict};
+use crate::page::{Block, Figure, KeyNumber, Page, Section, Verdict};
 use crate::table::Table;
 
 /// The page.
@@ -31,11 +30,7 @@ pub(super) fn page(findings: &Findings<'_>) -> Page {
 fn verdict(findings: &Findings<'_>) -> Verdict {
     let outcome = &findings.outcome;
     let verdict = super::verdict::verdict(findings);
-    let grade = match verdict.level {
-        Level::Sound => Grade::Good,
-        Level::Doubtful => Grade::Doubtful,
-        Level::Wrong | Level::Unsafe => Grade::Bad,
-    };
+    let grade = verdict.level.into();
     let word = format!("{}: {}", verdict.level.word(), outcome.status.word().to_lowercase());
     // What the ending says already is not said twice.
     let others = verdict.reasons.iter().filter(|reason| !outcome.statements.contains(&reason.text));
@@ -299,6 +294,7 @@ fn provenance(findings: &Findings<'_>) -> Vec<Block> {
 mod tests {
     use super::super::tests::sample;
     use super::*;
+    use crate::page::Grade;
 
     fn titles(record: &runtime::record::Record) -> Vec<(String, Vec<String>)> {
         let page = page(&Findings::of(record).unwrap());
