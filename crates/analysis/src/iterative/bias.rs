@@ -89,7 +89,8 @@ pub fn unmatched_share(
             *force += x * (mass * omega * omega);
         }
         let missing = condensed(k, &load)?.0 * &x + force;
-        unmatched += k as f64 * missing.iter().zip(&x).map(|(r, x)| r.norm() * x.norm()).sum::<f64>();
+        unmatched +=
+            k as f64 * missing.iter().zip(&x).map(|(r, x)| r.norm() * x.norm()).sum::<f64>();
     }
     let share = unmatched / power.sum::<f64>().abs();
     share.is_finite().then_some(share)

@@ -81,7 +81,10 @@ impl Held {
             off.fold(f64::INFINITY, f64::min) <= fold.interval_hz
         });
         let count = found.points.len();
-        Self { points: ((0..count).filter(inside).count(), count), folds: (held.count(), clear().count()) }
+        Self {
+            points: ((0..count).filter(inside).count(), count),
+            folds: (held.count(), clear().count()),
+        }
     }
 
     fn add(&mut self, other: &Self) {

@@ -116,9 +116,8 @@ impl Placed {
 /// times what is in doubt.
 fn turns(points: &[Placed], times: f64) -> Vec<usize> {
     let ahead = |a: usize, b: usize| points[b].parameter() - points[a].parameter();
-    let differ = |a: usize, b: usize| {
-        ahead(a, b).abs() > times * (points[a].doubt + points[b].doubt)
-    };
+    let differ =
+        |a: usize, b: usize| ahead(a, b).abs() > times * (points[a].doubt + points[b].doubt);
     let mut turns = Vec::new();
     let Some(first) = (1..points.len()).find(|&k| differ(0, k)) else { return turns };
     let (mut side, mut top) = (ahead(0, first).signum(), first);

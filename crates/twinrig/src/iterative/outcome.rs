@@ -106,7 +106,8 @@ impl Outcome {
         let unmatched_shares: Vec<Option<f64>> =
             points.iter().map(|point| setup.unmatched_share(point)).collect();
         let least_m = peaks.first().map_or(f64::INFINITY, |peak| 0.1 * peak.mark.amplitude_m);
-        let large = points.iter().zip(&unmatched_shares).filter(|(p, _)| p.amplitude_m(0) >= least_m);
+        let large =
+            points.iter().zip(&unmatched_shares).filter(|(p, _)| p.amplitude_m(0) >= least_m);
         let largest_unmatched = large.filter_map(|(_, share)| *share).reduce(f64::max);
         let mut corrections: Vec<usize> = points.iter().map(|p| p.point.iterations).collect();
         corrections.sort_unstable();

@@ -7,11 +7,9 @@ use model::periodic::Coefficients;
 
 use super::{Ended, Outcome, Place, Setup, common_unit};
 use crate::page::text::{label, number, plus_minus};
-use crate::report::sentence;
-use crate::page::{
-    Axis, Block, Figure, KeyNumber, Page, Pane, Point, Role, Section, Series,
-};
+use crate::page::{Axis, Block, Figure, KeyNumber, Page, Pane, Point, Role, Section, Series};
 use crate::page::{Shape, Symbol, Table, Verdict, Width};
+use crate::report::sentence;
 
 /// Samples of a period that is drawn.
 const SAMPLES: usize = 120;
@@ -48,8 +46,9 @@ pub fn page(setup: &Setup<'_>, places: &[Place], found: &Outcome) -> Page {
 }
 
 const RESPONSE_NOTE: &str = "Measured on the rig, with the interval of each point: what the \
-    residual leaves open times its amplification, and twice the standard deviation of noise. Both \
-    sides of the interface lie on each other where the test is right.";
+    residual leaves open times its amplification, twice the standard deviation of noise, twice the \
+    bias of the simulation and twice what unmatched harmonics may do. Both sides of the interface \
+    lie on each other where the test is right.";
 
 fn verdict(places: &[Place], found: &Outcome) -> Verdict {
     let ending = match found.ended {
@@ -65,7 +64,7 @@ fn verdict(places: &[Place], found: &Outcome) -> Verdict {
     });
     let sentence = match found.verdict.reasons.is_empty() {
         true => found.ended.words(),
-        false => reasons.collect::<Vec<_>>().join(" "),
+        false => reasons.collect::<Vec<_>>().join(" ").replace('`', ""),
     };
     let word = format!("{}: {ending}", found.verdict.level.word());
     let grade = found.verdict.level.into();

@@ -53,7 +53,9 @@ impl<'a> Setup<'a> {
         let numerical = &self.assembly.substructures.numerical;
         for (dof, declared_kg) in self.compensated_kg().into_iter().enumerate() {
             let place = numerical.interface[dof];
-            let (None, Some(at), None) = (&numerical.states, place.to, place.from) else { continue };
+            let (None, Some(at), None) = (&numerical.states, place.to, place.from) else {
+                continue;
+            };
             let simulated_kg = numerical.matrices.mass[(at, at)];
             if declared_kg > (1.0 + ROUNDING) * simulated_kg {
                 let place = Place::all(self.assembly)[dof].name.clone();
@@ -126,7 +128,8 @@ impl<'a> Setup<'a> {
         for (k, fold) in folds.iter_mut().enumerate() {
             let Mark { frequency_hz, amplitude_m } = fold.mark;
             let far = |point: &TracePoint| {
-                let (hz, size) = (point.frequency_hz - frequency_hz, point.amplitude_m(0) - amplitude_m);
+                let (hz, size) =
+                    (point.frequency_hz - frequency_hz, point.amplitude_m(0) - amplitude_m);
                 (hz / self.spec.scale_hz()).hypot(size / self.spec.scale_m())
             };
             let near = points.iter().min_by(|a, b| far(a).total_cmp(&far(b)));

@@ -281,6 +281,13 @@ impl Tracer<'_> {
         write_files(folder, files)?;
         let folder = folder.display().to_string();
         let verdict = outcome.verdict.clone();
-        Ok(Traced { verdict, folder, resumed_points: kept.known_points, elapsed_s, outcome, places })
+        Ok(Traced {
+            verdict,
+            folder,
+            resumed_points: kept.known_points,
+            elapsed_s,
+            outcome,
+            places,
+        })
     }
 }

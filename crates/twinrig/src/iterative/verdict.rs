@@ -24,21 +24,21 @@ pub(super) fn verdict(setup: &Setup<'_>, places: &[Place], found: &Outcome) -> V
     }
     let thresholds = &setup.experiment().verdict;
     let accuracy = accuracy(found, thresholds).into_iter();
-    let seen = unmatched(setup, found, thresholds).into_iter().chain(interval(
-        places, found, thresholds,
-    ));
+    let seen =
+        unmatched(setup, found, thresholds).into_iter().chain(interval(places, found, thresholds));
     let branch = folds(found).into_iter().chain(peaks(setup, places, found, thresholds));
     ended.chain(accuracy).chain(seen).chain(branch).chain(unsettled(found)).collect()
 }
 
 /// A trace that is not whole.
 fn ending(setup: &Setup<'_>, places: &[Place], found: &Outcome) -> Option<Reason> {
-    let reason = |level, id: &str, remedy: &str| {
-        Some(Reason::new(level, id, found.ended.words(), remedy))
-    };
+    let reason =
+        |level, id: &str, remedy: &str| Some(Reason::new(level, id, found.ended.words(), remedy));
     match found.ended {
-        Ended::Tripped(_) => reason(Level::Unsafe, "tripped", "find the cause before the rig is armed"),
-        Ended::Stopped => reason(Level::Doubtful, "stopped", "the same command goes on from here"),
+        Ended::Tripped(_) => {
+            reason(Level::Unsafe, "tripped", "find the cause before the rig is armed")
+        }
+        Ended::Stopped => reason(Level::Doubtful, "stopped", ""),
         Ended::Gone => reason(Level::Doubtful, "ended_early", "the same command goes on from here"),
         Ended::Course(End::NoStart) => reason(
             Level::Wrong,
@@ -73,8 +73,10 @@ fn at_limit(setup: &Setup<'_>, places: &[Place], found: &Outcome) -> Reason {
         number(1e3 * response_m)
     );
     let remedy = match response_m < 0.5 * limit_m {
-        true => "the rig follows its target poorly there: stiffen its control, or raise \
-                 `trace.target` together with `limits.command`",
+        true => {
+            "the rig follows its target poorly there: stiffen its control, or raise \
+                 `trace.target` together with `limits.command`"
+        }
         false => "raise `trace.target` together with `limits.command`, or lower the load",
     };
     Reason::new(Level::Doubtful, "ended_early", text, remedy)
@@ -85,7 +87,8 @@ fn accuracy(found: &Outcome, thresholds: &VerdictSpec) -> Vec<Reason> {
     let Outcome { largest_bias_percent, largest_difference_percent, .. } = found;
     let judged = |percent: Option<f64>, pair, id, what: &str, remedy: &str| {
         Reason::beyond(pair, percent? / 100.0, id, |threshold| {
-            let (percent, threshold) = (number(percent.unwrap_or(f64::NAN)), number(100.0 * threshold));
+            let (percent, threshold) =
+                (number(percent.unwrap_or(f64::NAN)), number(100.0 * threshold));
             (format!("{what} {percent} % of its peak; {threshold} % allowed"), remedy.to_owned())
         })
     };
@@ -181,10 +184,20 @@ fn folds(found: &Outcome) -> Vec<Reason> {
     let bands = found.band_hz.1 - found.band_hz.0;
     let crosses = (first.frequency_hz - last.frequency_hz).abs() > 0.99 * bands;
     let odd = (found.ended == Ended::Course(End::Bound) && crosses && count % 2 == 1).then(|| {
-        let text = format!("{} between both ends of the band: folds come in pairs", counted(count as u64, "fold"));
+        let text = format!(
+            "{} between both ends of the band: folds come in pairs",
+            counted(count as u64, "fold")
+        );
         Reason::new(Level::Doubtful, "fold_missed", text, "shorter `trace.steps`")
     });
-    may_be_none.into_iter().chain(odd).collect()
+    let clear = count - doubtful;
+    let model = found.reference.as_ref().map(|branch| branch.folds.len());
+    let others = model.filter(|&model| found.ended.is_complete() && model != clear).map(|model| {
+        let text = format!("{}, where the model has {model}", counted(clear as u64, "fold"));
+        let remedy = "more `trace.harmonics`, shorter `trace.steps`, or a look at the model";
+        Reason::new(Level::Doubtful, "folds_differ", text, remedy)
+    });
+    may_be_none.into_iter().chain(odd).chain(others).collect()
 }
 
 /// Peaks that no point has seen.
@@ -195,7 +208,9 @@ fn peaks(
     thresholds: &VerdictSpec,
 ) -> Vec<Reason> {
     let finer = match setup.spec().course {
-        CourseSpec::Arclength => "a shorter `trace.steps.most`, or a smaller `trace.scale.frequency`",
+        CourseSpec::Arclength => {
+            "a shorter `trace.steps.most`, or a smaller `trace.scale.frequency`"
+        }
         CourseSpec::Sweep => "more `trace.points`, or course = \"arclength\"",
     };
     let over = jumped(&found.points, setup.spec().tolerance_m()).first().map(|&k| {
