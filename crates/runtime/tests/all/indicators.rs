@@ -226,12 +226,14 @@ fn the_frequency_evaluation_index_finds_the_delay_of_the_rig_through_noise() {
     for samples in [1.0, 4.0, 10.0] {
         let case = Case::benchmark().with_noise(3).with_delay(samples);
         let seen = run(&case, case.split(), 12);
-        let told: Vec<(f64, f64)> = seen.iter().filter_map(|s| s.spectral).collect();
-        assert!(told.len() > 2 * 4096, "{}", told.len());
+        // Once the first window is full, and while the motion stands well above the noise.
+        let moving = seen.iter().filter(|s| (2.0..5.0).contains(&s.t));
+        let told: Vec<(f64, f64)> =
+            moving.map(|s| s.spectral.expect("there is motion enough")).collect();
         let worst =
             told.iter().map(|(late, _)| (late / STEP_S - samples).abs()).fold(0.0, f64::max);
         let off = told.iter().map(|(_, size)| (size - 1.0).abs()).fold(0.0, f64::max);
         println!("{samples} samples: off by at most {worst:.3} samples, {off:.4}");
-        assert!(worst < 0.5 && off < 0.02, "{samples}: {worst} {off}");
+        assert!(worst < 0.25 && off < 0.02, "{samples}: {worst} {off}");
     }
 }

@@ -5,7 +5,6 @@
 //! Two loops are struck: one behind a pure delay of a few samples, without a
 //! compensator, and the servo-hydraulic actuator behind the default compensator.
 
-use crate::common;
 use crate::common::benchmark::{Case, STEP_S, Trace, servo};
 use keys::Stated;
 use model::compensator::{AdaptiveInverseDesign, Design};

@@ -1,6 +1,5 @@
 //! A hybrid test is right when it moves like the whole structure.
 
-use crate::common;
 use crate::common::benchmark::{BILINEAR, BOUC_WEN, Case, STEP_S, Trace, ground};
 use model::equations::RelativeDof;
 use model::integrator::{Hold, Integrator, Method};
