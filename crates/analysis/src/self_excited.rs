@@ -14,6 +14,8 @@ const PARTS: usize = 8;
 const EXCESS: f64 = 10.0;
 /// Lines to either side that a Hann window spreads a sine over, and one for its wandering.
 const SPREAD: usize = 3;
+/// Part of its frequency by which it may wander to either side, 1/20.
+const WANDERS: usize = 20;
 /// Where the whole structure has more than this share of its greatest power, it moves by itself:
 /// a motion there is a mode that the loop damps too little, and no motion of the loop's own.
 const QUIET: f64 = 0.01;
@@ -49,7 +51,9 @@ pub fn self_excited(measured: &[f64], reference: &[f64], rate_hz: f64) -> Option
         lines.map(|(own, whole)| if *own > EXCESS * whole { own - whole } else { 0.0 }).collect();
     let total: f64 = excess.iter().sum();
     let strongest = (0..excess.len()).max_by(|&a, &b| excess[a].total_cmp(&excess[b]))?;
-    let band = strongest.saturating_sub(SPREAD)..(strongest + SPREAD + 1).min(excess.len());
+    // A limit cycle of a nonlinear specimen wanders with the motion that it rides on.
+    let spread = SPREAD.max(strongest / WANDERS);
+    let band = strongest.saturating_sub(spread)..(strongest + spread + 1).min(excess.len());
     let held: f64 = excess[band.clone()].iter().sum();
     let loudest = spectra.input.iter().copied().fold(0.0, f64::max);
     if spectra.input[strongest] > QUIET * loudest {
@@ -64,11 +68,12 @@ pub fn self_excited(measured: &[f64], reference: &[f64], rate_hz: f64) -> Option
     let variance = held * width_hz;
     let mean = measured.iter().sum::<f64>() / samples as f64;
     let all = measured.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / samples as f64;
-    let second_half = &measured[samples / 2..];
-    Some(SelfExcited {
+    let (second_half, share) = (&measured[samples / 2..], (variance / all).sqrt());
+    // Motions whose squares are beyond all numbers are not judged.
+    share.is_finite().then(|| SelfExcited {
         frequency_hz,
         amplitude: (2.0 * variance).sqrt(),
-        share: (variance / all).sqrt(),
+        share,
         growth_1_s: growth(second_half, frequency_hz, rate_hz),
     })
 }

@@ -5,7 +5,7 @@ use keys::key::Real;
 use keys::tree::Node;
 use keys::value::{OneOrEach, Rows, either, nested};
 use keys::{Is, Keys, Read};
-use model::structure::{Ends, MassModel};
+use model::structure::{Ends, MOST_BEAM_ELEMENTS, MassModel};
 
 use super::element::StructureElement;
 use super::mesh::{Brick, Frame, Link, MOST_POINTS, Point};
@@ -117,7 +117,7 @@ pub struct Chain {
 #[key(check = Self::check)]
 pub struct Beam {
     /// Number of elements.
-    #[key(count = 1..=MOST_DOFS as u64 / 2 - 1)]
+    #[key(count = 1..=MOST_BEAM_ELEMENTS as u64)]
     pub elements: usize,
     /// Length of the whole beam.
     #[key(length, positive)]

@@ -19,10 +19,21 @@ pub struct VerdictSpec {
     /// nor a mode explains, as a share of the motion.
     #[key(ratio, positive, default = ["2 %", "20 %"])]
     pub chatter: [f64; 2],
+    /// Share of the test in which a command or a force was at the limit of actuator or compensator
+    /// (saturation, rate, capacity).
+    #[key(ratio, positive, default = ["0.1 %", "10 %"])]
+    pub limited: [f64; 2],
+    /// Noise and steps of sensors and command, as a share of what they disturb, rms over rms.
+    #[key(ratio, positive, default = ["20 %", "100 %"])]
+    pub noise: [f64; 2],
     /// Overruns, missed periods and answers of the rig that were bridged, as a share of all ticks.
     #[key(ratio, positive, default = ["0.1 %", "5 %"])]
     pub late_ticks: [f64; 2],
     /// Delay margin below which a stable loop is doubtful, as a share of the rig's own delay.
     #[key(ratio, not_negative, default = "25 %")]
     pub delay_margin: f64,
+    /// Difference between the forces of several interface DOFs below which a stable loop that it
+    /// makes unstable is doubtful.
+    #[key(ratio, not_negative, default = "5 %")]
+    pub interface_margin: f64,
 }

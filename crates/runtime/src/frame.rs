@@ -109,6 +109,7 @@ impl Block {
                     ("dissipated", "Energy lost in damping and hysteresis"),
                     ("kinetic", "Kinetic energy"),
                     ("strain", "Elastic energy"),
+                    ("numerical", "Energy that the integration method itself dissipates"),
                 ] {
                     channels.push(Channel::new(format!("energy.{name}"), "J", words));
                 }
@@ -149,6 +150,7 @@ impl Block {
                         energies.dissipated,
                         energies.kinetic,
                         energies.strain,
+                        energies.numerical,
                         monitor.stability_warning,
                     ]);
                 }

@@ -167,6 +167,11 @@ impl Numerical {
         }
     }
 
+    /// How far the velocity lies behind the displacement, s, where the monitor sees every step.
+    pub fn velocity_lag_s(&self) -> f64 {
+        self.partitioned().map_or(0.0, Integrator::velocity_lag_s)
+    }
+
     /// What the energy monitor is told of this instant; `force` is the one just measured.
     #[inline(always)]
     pub fn observation<'a>(&'a self, load: &'a [f64], force: &'a [f64]) -> Observation<'a> {

@@ -4,13 +4,14 @@ use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use analysis::critical_delay::{CriticalDelay, critical_delay_by};
+use analysis::delay_stability::delay_system;
 use analysis::loop_stability::compensators::{
     Trial, as_learnt, as_started, transfer_delay_s, try_all,
 };
 use analysis::loop_stability::modes::{Motion, OwnModes, TrueMode, follow, own_modes};
 use analysis::loop_stability::{
-    Curve, Follow, Joint, LoopDescription, LoopError, Margins, OpenLoop, StructureModes,
-    TwoRateLoop, as_one, growing, margins,
+    Curve, Follow, Joint, LoopDescription, LoopError, LoopMode, Margins, OpenLoop, StructureModes,
+    TwoRateLoop, as_one, growing, margins, unstable_rig,
 };
 use model::compensator::Design;
 use model::predictor::Design as Predictor;
@@ -18,8 +19,8 @@ use model::rates::Rates;
 use serde::Serialize;
 
 use crate::assembly::{Assembly, Coupling};
+use crate::check::motion_words;
 use crate::error::Error;
-use crate::words::rounded;
 
 /// A mode of the whole structure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -72,7 +73,7 @@ pub struct Dominant {
 }
 
 /// What the map over a period of a loop at two rates says.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TwoRates {
     /// The slowest-decaying motion.
     #[serde(skip)]
@@ -83,6 +84,9 @@ pub struct TwoRates {
     /// Whether compensator or predictor adapt, and are taken as they will have learnt.
     #[serde(rename = "as_learnt")]
     pub learnt: bool,
+    /// The modes of the structure in the loop, where they were asked for.
+    #[serde(skip)]
+    pub modes: Vec<LoopMode>,
 }
 
 /// What the loop gain says.
@@ -125,6 +129,10 @@ pub struct Forecast {
     pub linear: bool,
     /// The delay at which a loop with nothing but a delay would not be stable.
     pub critical_delay: Option<CriticalDelay>,
+    /// The same by Gao & You's first-order series, for comparison; of small structures.
+    pub estimate_s: Option<f64>,
+    /// The motion by which the transfer system runs away by itself, if it does.
+    pub unstable_rig: Option<Motion>,
     /// The delay the transfer system has at the frequency that matters.
     pub delay_s: f64,
     /// Period of the loop, s.
@@ -138,6 +146,10 @@ const MODES: usize = 12;
 const SMALL: usize = 40;
 /// Other compensators are tried for structures up to this size.
 const TRIED: usize = 60;
+/// Most states of a structure whose critical delay is estimated, and how far beyond the exact
+/// one it is looked for.
+const ESTIMATED: usize = 24;
+const LONGEST: f64 = 4.0;
 /// Frequencies below this part of the highest are those of rigid bodies.
 const RIGID: f64 = 1e-6;
 /// Ratios of critical damping below this are none.
@@ -157,7 +169,7 @@ impl Forecast {
     pub fn new(assembly: &Assembly, others: Others) -> Result<Self, Error> {
         let own = own_modes(&assembly.substructures.whole.linearised())?;
         let fastest_hz = own.natural.iter().map(|(omega, _)| *omega).fold(0.0, f64::max) / TAU;
-        let listed: Vec<Mode> = own
+        let mut listed: Vec<Mode> = own
             .natural
             .iter()
             .map(|&(omega, damping_ratio)| match omega / TAU {
@@ -168,16 +180,17 @@ impl Forecast {
                 frequency_hz => Mode { frequency_hz, damping_ratio },
             })
             .collect();
+        // Damping that couples the modes moves them: what oscillates is an eigenvalue.
+        for TrueMode { number, motion } in &own.oscillating {
+            let (frequency_hz, damping_ratio) = (motion.frequency_hz(), motion.damping_ratio());
+            listed[number - 1] = Mode { frequency_hz, damping_ratio };
+        }
         let description = describe(assembly);
         let structures = Structures::new(own, &description);
         let critical_delay = structures.critical_delay(&description);
-        let first_hz = listed.iter().find(|mode| !mode.is_rigid()).map_or(1.0, |m| m.frequency_hz);
-        let matters_hz = match &critical_delay {
-            Some(critical) if critical.frequency_hz.is_finite() => critical.frequency_hz,
-            _ => first_hz,
-        };
-        let tried_hz = (others == Others::Tried).then_some(matters_hz);
-        let (stability, examined) = judge(assembly, &description, &structures, tried_hz);
+        let matters_hz = structures.matters_hz(critical_delay.as_ref());
+        let asked = if others == Others::Tried { Asked::Others } else { Asked::Margins };
+        let (stability, examined) = judge(assembly, &description, &structures, matters_hz, asked);
         Ok(Self {
             rigid_bodies: listed.iter().filter(|mode| mode.is_rigid()).count(),
             modes: listed.into_iter().take(MODES).collect(),
@@ -186,10 +199,23 @@ impl Forecast {
             examined: examined.map(Box::new),
             compensator: assembly.design.clone(),
             linear: assembly.substructures.whole.elements.is_empty(),
+            estimate_s: critical_delay
+                .filter(|_| others == Others::Tried)
+                .and_then(|critical| estimate_s(assembly, &critical)),
+            unstable_rig: unstable_rig(&description),
             critical_delay,
             delay_s: transfer_delay_s(&description, matters_hz),
             step_s: assembly.integrator.step_s,
         })
+    }
+
+    /// The modes of the structure in the loop, where they were followed.
+    pub fn followed(&self) -> Option<&[LoopMode]> {
+        match &self.stability {
+            Stability::TwoRates(found) => Some(&found.modes).map(Vec::as_slice),
+            _ => self.examined.as_ref().map(|examined| &*examined.motions.modes),
+        }
+        .filter(|modes| !modes.is_empty())
     }
 
     /// Whether instability is predicted.
@@ -209,6 +235,16 @@ impl Stability {
     }
 }
 
+/// Gao & You's estimate of a critical delay.
+fn estimate_s(assembly: &Assembly, critical: &CriticalDelay) -> Option<f64> {
+    let whole = assembly.substructures.whole.linearised();
+    if critical.delay_s <= 0.0 || whole.state_count() > ESTIMATED {
+        return None;
+    }
+    let system = delay_system(&whole, &assembly.partition).ok()?;
+    system.equivalent_critical_s(LONGEST * critical.delay_s)
+}
+
 /// Whether a motion neither grows nor decays.
 pub fn is_neutral(motion: Motion) -> bool {
     motion.damping_ratio().abs() < NEUTRAL
@@ -217,10 +253,16 @@ pub fn is_neutral(motion: Motion) -> bool {
 /// The stability of the loop of an assembly, with the motion that decides.
 pub fn stability(assembly: &Assembly) -> Stability {
     let description = describe(assembly);
-    match own_modes(&assembly.substructures.whole.linearised()) {
-        Ok(own) => judge(assembly, &description, &Structures::new(own, &description), None).0,
-        Err(error) => Stability::Unknown(error.to_string()),
-    }
+    let own = match own_modes(&assembly.substructures.whole.linearised()) {
+        Ok(own) => own,
+        Err(error) => return Stability::Unknown(error.to_string()),
+    };
+    let structures = Structures::new(own, &description);
+    // Only what adapts is judged at a frequency.
+    let adapts = description.compensator.is_adaptive();
+    let critical = if adapts { structures.critical_delay(&description) } else { None };
+    let matters_hz = structures.matters_hz(critical.as_ref());
+    judge(assembly, &description, &structures, matters_hz, Asked::Verdict).0
 }
 
 /// Whether the loop of an assembly is stable, and nothing else about it.
@@ -252,6 +294,14 @@ impl Structures {
         Self { truth, simulated: StructureModes::of(&description.numerical) }
     }
 
+    /// The frequency for which compensators are designed: that at which the loop becomes
+    /// unstable first, else that of the first mode.
+    fn matters_hz(&self, critical: Option<&CriticalDelay>) -> f64 {
+        let first_hz = self.truth.first().map_or(1.0, |mode| mode.motion.frequency_hz());
+        let critical_hz = critical.map(|critical| critical.frequency_hz);
+        critical_hz.filter(|hertz| hertz.is_finite()).unwrap_or(first_hz)
+    }
+
     /// That of a loop with nothing but a delay.
     fn critical_delay(&self, description: &LoopDescription) -> Option<CriticalDelay> {
         let LoopDescription { numerical, specimen, inside, .. } = description;
@@ -279,21 +329,31 @@ pub fn describe(assembly: &Assembly) -> LoopDescription {
     }
 }
 
-/// `matters_hz` is the frequency for which compensators are designed; without it
-/// none is tried.
+/// How much is asked of a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Asked {
+    /// Whether it is stable.
+    Verdict,
+    /// What it bears, too.
+    Margins,
+    /// What other compensators would make of it, too.
+    Others,
+}
+
+/// `design_hz` is the frequency for which compensators are designed.
 fn judge(
     assembly: &Assembly,
     description: &LoopDescription,
     structures: &Structures,
-    matters_hz: Option<f64>,
+    design_hz: f64,
+    asked: Asked,
 ) -> (Stability, Option<Examined>) {
-    let first = structures.truth.first().map_or(1.0, |mode| mode.motion.frequency_hz());
-    let design_hz = matters_hz.unwrap_or(first);
     if let Some(rates) = &assembly.rates {
-        let found = at_two_rates(description, rates, design_hz, matters_hz.is_some());
+        let truth = (asked >= Asked::Margins).then_some(&*structures.truth);
+        let found = at_two_rates(description, rates, design_hz, truth);
         return (found.unwrap_or_else(|error| Stability::Unknown(error.to_string())), None);
     }
-    match examine(description, structures, design_hz, matters_hz.is_some()) {
+    match examine(description, structures, design_hz, asked == Asked::Others) {
         Ok(examined) => (judged(&examined, description.integrator.step_s), Some(examined)),
         Err(LoopError::NoLoop) => (rigid(assembly), None),
         Err(error) => (Stability::Unknown(error.to_string()), None),
@@ -311,12 +371,13 @@ fn fixed(declared: &LoopDescription, design_hz: f64) -> (LoopDescription, Option
     }
 }
 
-/// What adapts is judged as it will have learnt, a predictor then being exact.
+/// What adapts is judged as it will have learnt, a predictor then being exact. The modes of
+/// the structure are followed into the loop, and its margin is sought, where they are given.
 fn at_two_rates(
     declared: &LoopDescription,
     rates: &Rates,
     design_hz: f64,
-    asks_margin: bool,
+    truth: Option<&[TrueMode]>,
 ) -> Result<Stability, LoopError> {
     let step_s = declared.integrator.step_s;
     let mut rates = *rates;
@@ -332,11 +393,15 @@ fn at_two_rates(
     {
         return Ok(unstable_as_it_starts(motion));
     }
-    let margin = if asks_margin && growing == 0 { joined.delay_margin_ticks()? } else { None };
+    let margin = match truth {
+        Some(_) if growing == 0 => joined.delay_margin_ticks()?,
+        _ => None,
+    };
     Ok(Stability::TwoRates(TwoRates {
         dominant: Dominant::new(growing, motion.map(|motion| (motion, None)), step_s),
         delay_margin_s: margin.map(|ticks| ticks as f64 * step_s),
         learnt,
+        modes: truth.map_or(Ok(Vec::new()), |truth| joined.follow(truth))?,
     }))
 }
 
@@ -344,7 +409,7 @@ fn at_two_rates(
 fn unstable_as_it_starts(motion: Option<Motion>) -> Stability {
     let grows = motion
         .filter(|motion| motion.growth_1_s() > 0.0)
-        .map(|motion| format!(" (motion at {} Hz grows)", rounded(motion.exponent.im / TAU)));
+        .map(|motion| format!(" ({} grows)", motion_words(motion.oscillates_at_hz(), None)));
     Stability::Unknown(format!(
         "unstable with the initial parameters of the adaptive compensator{}, stable after \
          convergence: rehearse whether it converges in time",
@@ -410,7 +475,7 @@ impl Dominant {
             growing,
             radius: (motion.growth_1_s() * step_s).exp(),
             growth_1_s: motion.growth_1_s(),
-            frequency_hz: motion.exponent.im / TAU,
+            frequency_hz: motion.oscillates_at_hz(),
             damping_ratio: motion.damping_ratio(),
             mode,
         }

@@ -1,5 +1,6 @@
 //! Rows of a load as they are read, line by line: a file need not fit the memory.
 
+use experiment::units::{LetterG, Unit};
 use thiserror::Error;
 
 /// Lines longer than this are no rows.
@@ -44,6 +45,21 @@ pub enum RowError {
         /// Declared.
         rate_hz: f64,
     },
+    /// A heading says nothing of the unit, or something else than the signal has.
+    #[error(
+        "line {line}: the heading \"{heading}\" does not name a unit of {wanted}: write \"{example} \
+         [{wanted}]\" over the column, or leave the headings out where all numbers are SI"
+    )]
+    Heading {
+        /// Which line, from 1.
+        line: u64,
+        /// What stands there.
+        heading: String,
+        /// The signal's unit.
+        wanted: String,
+        /// The heading without a unit.
+        example: String,
+    },
     /// Longer than any row.
     #[error("line {line} is longer than {LONGEST_LINE} bytes")]
     TooLong {
@@ -55,7 +71,11 @@ pub enum RowError {
 /// Reads rows for a load of some signals.
 #[derive(Debug)]
 pub struct LoadRows {
-    signals: usize,
+    /// SI unit of each signal.
+    units: Vec<String>,
+    /// What brings the time and each signal of the file to SI.
+    time_factor: f64,
+    factors: Vec<f64>,
     rate_hz: f64,
     line: u64,
     rows: u64,
@@ -112,10 +132,13 @@ impl Digits {
 }
 
 impl LoadRows {
-    /// At the first line.
-    pub fn new(signals: usize, rate_hz: f64) -> Self {
+    /// At the first line of signals with these SI units.
+    pub fn new(units: impl IntoIterator<Item = impl Into<String>>, rate_hz: f64) -> Self {
+        let units: Vec<String> = units.into_iter().map(Into::into).collect();
         Self {
-            signals,
+            factors: vec![1.0; units.len()],
+            time_factor: 1.0,
+            units,
             rate_hz,
             line: 0,
             rows: 0,
@@ -132,8 +155,8 @@ impl LoadRows {
         self.rows
     }
 
-    /// Appends the values of a line, times `scale`. Blank lines, comments (`#`,
-    /// `%`) and one line of headings before the first row are left out.
+    /// Appends the values of a line in SI, times `scale`. Blank lines and comments (`#`, `%`) are
+    /// left out; one line of headings before the first row names the unit of every column.
     pub fn read(&mut self, text: &str, scale: f64, out: &mut Vec<f64>) -> Result<(), RowError> {
         self.line += 1;
         let line = self.line;
@@ -154,10 +177,14 @@ impl LoadRows {
         let words = || fields().next().is_some_and(|field| field.parse::<f64>().is_err());
         if self.rows == 0 && !self.headed && words() {
             self.headed = true;
-            return Ok(());
+            // A unit belongs to the name before it.
+            let text = text.replace(" [", "[").replace(" (", "(");
+            let headings = text.split(separates).map(str::trim);
+            return self
+                .head(&headings.filter(|word| !blank || !word.is_empty()).collect::<Vec<_>>());
         }
-        let (found, signals) = (fields().count(), self.signals);
-        let fits = if self.rows == 0 {
+        let (found, signals) = (fields().count(), self.units.len());
+        let fits = if self.rows == 0 && self.columns == 0 {
             found == signals || found == signals + 1
         } else {
             found == self.columns
@@ -168,18 +195,18 @@ impl LoadRows {
         self.columns = found;
         let mut numbers = fields().map(|field| {
             let text = || field.chars().take(40).collect();
-            field.parse().map_err(|_| RowError::NotANumber { line, text: text() })
+            field.parse::<f64>().map_err(|_| RowError::NotANumber { line, text: text() })
         });
         if found > signals
             && let Some(time_s) = numbers.next()
         {
             self.digits.see(fields().next().unwrap_or_default());
-            self.tick(Time { s: time_s?, row: self.rows })?;
+            self.tick(Time { s: self.time_factor * time_s?, row: self.rows })?;
         }
         let start = out.len();
-        for number in numbers {
+        for (number, factor) in numbers.zip(&self.factors) {
             match number {
-                Ok(number) => out.push(scale * number),
+                Ok(number) => out.push(scale * factor * number),
                 Err(error) => {
                     out.truncate(start);
                     return Err(error);
@@ -187,6 +214,39 @@ impl LoadRows {
             }
         }
         self.rows += 1;
+        Ok(())
+    }
+
+    /// Takes the units of the columns from their headings.
+    fn head(&mut self, headings: &[&str]) -> Result<(), RowError> {
+        let (line, found, signals) = (self.line, headings.len(), self.units.len());
+        if found != signals && found != signals + 1 {
+            return Err(RowError::Columns { line, found, signals });
+        }
+        self.columns = found;
+        let factor = |heading: &str, wanted: &str| {
+            let (name, unit) = heading.split_once(['[', '(']).unwrap_or((heading, ""));
+            let unit = unit.trim_end().trim_end_matches([']', ')']);
+            let read =
+                |text: &str| [LetterG::Gram, LetterG::Gravity].map(|g| Unit::parse(text, g).ok());
+            let [si, _] = read(wanted);
+            let of_signal = |unit: &Unit| si.is_some_and(|si| si.dimension == unit.dimension);
+            let unit = read(unit).into_iter().flatten().find(of_signal);
+            unit.zip(si).map(|(unit, si)| unit.factor / si.factor).ok_or_else(|| {
+                RowError::Heading {
+                    line,
+                    heading: heading.replace('[', " [").chars().take(40).collect(),
+                    wanted: wanted.to_owned(),
+                    example: name.trim().chars().take(40).collect(),
+                }
+            })
+        };
+        let (time, rest) = headings.split_at(found - signals);
+        if let [heading] = time {
+            self.time_factor = factor(heading, "s")?;
+        }
+        let factors = rest.iter().zip(&self.units).map(|(heading, unit)| factor(heading, unit));
+        self.factors = factors.collect::<Result<_, _>>()?;
         Ok(())
     }
 
@@ -198,7 +258,9 @@ impl LoadRows {
         let Some(before) = self.before.replace(time) else { return Ok(()) };
         for since in [before, first] {
             let (steps, passed) = ((time.row - since.row) as f64, time.s - since.s);
-            let rounded_s = self.digits.rounding_s(time.s) + self.digits.rounding_s(since.s);
+            let rounded_s = self.digits.rounding_s(time.s / self.time_factor)
+                + self.digits.rounding_s(since.s / self.time_factor);
+            let rounded_s = self.time_factor * rounded_s;
             let off = OFF * steps + 1.001 * self.rate_hz * rounded_s;
             let within = (passed * self.rate_hz - steps).abs() <= off;
             if !within {
@@ -216,7 +278,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn rows(text: &str, signals: usize) -> Result<Vec<f64>, RowError> {
-        let mut rows = LoadRows::new(signals, 100.0);
+        let mut rows = LoadRows::new(vec!["m/s²"; signals], 100.0);
         let mut out = Vec::new();
         text.lines().try_for_each(|line| rows.read(line, 2.0, &mut out))?;
         Ok(out)
@@ -224,14 +286,15 @@ mod tests {
 
     #[test]
     fn rows_are_read_with_and_without_times_and_headers() {
-        assert_eq!(rows("# c\na b\n1,2\n 3;4 \n\n", 2), Ok(vec![2.0, 4.0, 6.0, 8.0]));
+        assert_eq!(rows("# c\n1,2\n 3;4 \n\n", 2), Ok(vec![2.0, 4.0, 6.0, 8.0]));
         // A row that was cut off is no load, and nothing slips into its neighbour's column.
         let cut = RowError::Columns { line: 2, found: 1, signals: 1 };
         assert_eq!(rows("0.00,1\n0.01", 1), Err(cut));
         let missing = RowError::NotANumber { line: 1, text: String::new() };
         assert_eq!(rows("0.5,,7", 2), Err(missing));
-        assert!(rows("one\ntwo\n1", 1).is_err(), "one line of headings, no more");
-        assert_eq!(rows("t,a\n0.00,1\n0.01,-2e0\n0.02,3", 1), Ok(vec![2.0, -4.0, 6.0]));
+        assert!(rows("one [g]\ntwo [g]\n1", 1).is_err(), "one line of headings, no more");
+        let headed = "t [s],a [m/s^2]\n0.00,1\n0.01,-2e0\n0.02,3";
+        assert_eq!(rows(headed, 1), Ok(vec![2.0, -4.0, 6.0]));
         let rate = RowError::Rate { line: 2, step_s: 0.02, rate_hz: 100.0 };
         assert_eq!(rows("0 1\n0.020 1", 1), Err(rate));
         let columns = RowError::Columns { line: 2, found: 3, signals: 1 };
@@ -240,6 +303,25 @@ mod tests {
         let text = "x".to_owned();
         assert_eq!(rows("1\nx", 1), Err(RowError::NotANumber { line: 2, text }));
         assert_eq!(rows(&"1".repeat(70_000), 1), Err(RowError::TooLong { line: 1 }));
+    }
+
+    #[test]
+    fn headings_name_the_units_and_nothing_is_guessed() {
+        assert_eq!(rows("a [g]\n1", 1), Ok(vec![2.0 * 9.806_65]));
+        assert_eq!(rows("t [ms], a (cm/s^2)\n0, 100\n10, 300", 1), Ok(vec![2.0, 6.0]));
+        for (text, heading, example) in [
+            ("accel\n1", "accel", "accel"),
+            ("accel [kN]\n1", "accel [kN]", "accel"),
+            ("accel [gg]\n1", "accel [gg]", "accel"),
+            ("time, accel [g]\n0, 1", "time", "time"),
+        ] {
+            let wanted = if heading == "time" { "s" } else { "m/s²" }.to_owned();
+            let (heading, example) = (heading.to_owned(), example.to_owned());
+            let refused = RowError::Heading { line: 1, heading, wanted, example };
+            assert_eq!(rows(text, 1), Err(refused), "{text}");
+        }
+        let columns = RowError::Columns { line: 1, found: 3, signals: 1 };
+        assert_eq!(rows("t [s], a [g], b [g]\n0, 1, 2", 1), Err(columns));
     }
 
     /// As `%g`, `%.6f` and spreadsheets write them, at a high rate, for long.
@@ -253,7 +335,7 @@ mod tests {
         let bare = |time_s: f64| six(time_s).trim_end_matches('0').to_owned();
         let science = |time_s: f64| format!("{time_s:.5e}");
         let read = |write: &dyn Fn(f64) -> String, rate_hz: f64, from: u64, count: u64| {
-            let (mut rows, mut out) = (LoadRows::new(1, 4096.0), Vec::new());
+            let (mut rows, mut out) = (LoadRows::new(["N"], 4096.0), Vec::new());
             (from..from + count).try_for_each(|row| {
                 rows.read(&format!("{},1", write(row as f64 / rate_hz)), 1.0, &mut out)
             })

@@ -23,7 +23,7 @@ use experiment::{Diagnostics, Embedded, Experiment};
 pub enum ReplayKind {
     /// With the recorded displacement and force.
     Measurements,
-    /// From the seed: rig and numerical part are one system there.
+    /// From the seed: rig and numerical part are one system there, or close the loop within a tick.
     Seed,
 }
 
@@ -32,7 +32,7 @@ impl ReplayKind {
     pub fn words(self) -> &'static str {
         match self {
             Self::Measurements => "fed with the recorded measurements",
-            Self::Seed => "run again from its seed, rig and numerical part being one system",
+            Self::Seed => "run again from its seed: rig and numerical part are one system, or balance within the tick",
         }
     }
 }
@@ -231,8 +231,12 @@ pub fn replay(record: &Record) -> Result<Replay, Error> {
             .collect()
     };
     let recorded = columns("command")?;
+    // A virtual rig that answers within the tick shares the balance of forces with the numerical part:
+    // its whole force gives the same acceleration but for rounding.
+    let remote = record.column("rig.bridged").is_some();
+    let shares = !remote && assembly.virtual_rig().is_ok_and(|rig| rig.direct_inertia().is_some());
     let (plant, kind) = match assembly.coupling {
-        Coupling::Held => {
+        Coupling::Held if !shares => {
             let mut rig = ReplayRig::new(columns("measured")?, columns("force")?);
             if let Some((tick, fault)) = rig_fault(record) {
                 rig = rig.failing(tick, fault);
@@ -247,7 +251,7 @@ pub fn replay(record: &Record) -> Result<Replay, Error> {
             }
             (plant, ReplayKind::Measurements)
         }
-        Coupling::Continuous => (assembly.plant()?, ReplayKind::Seed),
+        Coupling::Held | Coupling::Continuous => (assembly.plant()?, ReplayKind::Seed),
     };
     let load = match assembly.stream {
         Some(_) => streamed_load(record, &assembly)?,

@@ -247,6 +247,15 @@ pub fn dominant(description: &LoopDescription) -> Result<Option<Motion>, LoopErr
     Ok(Motion::slowest(moving))
 }
 
+/// The motion of the rig by itself, at rest or not, that grows fastest, where one grows.
+pub fn unstable_rig(description: &LoopDescription) -> Option<Motion> {
+    let (dynamics, _) = parts::follows(&description.transfer_system, &description.specimen).ok()?;
+    let roots = eigen::eigenvalues(&dynamics?.system.dynamics).ok()?;
+    let grows = |s: &Complex| s.re > nyquist::NEUTRAL * s.norm();
+    let growing = roots.into_iter().filter(|s| grows(s) && s.im >= 0.0);
+    Motion::slowest(growing.map(|exponent| Motion { exponent }))
+}
+
 /// The greatest whole delay, from a stable one up to `most`, before stability is lost
 /// for the first time. It may come back for long delays: the search walks up in strides
 /// of a quarter and narrows down on the first loss.

@@ -23,6 +23,11 @@ impl Motion {
         self.exponent.norm() / TAU
     }
 
+    /// Im s/2π; 0 of a real root, which does not oscillate.
+    pub fn oscillates_at_hz(&self) -> f64 {
+        if turns(&self.exponent) { self.exponent.im / TAU } else { 0.0 }
+    }
+
     /// −Re s/|s|; negative grows.
     pub fn damping_ratio(&self) -> f64 {
         let size = self.exponent.norm();

@@ -18,7 +18,7 @@ use numerics::linear_system::LinearSystem;
 use numerics::sparse::SparseMatrix;
 use numerics::{Complex, ComplexMatrix, Matrix, Vector};
 
-use super::modes::Motion;
+use super::modes::{LoopMode, MOST_MODES, Motion, TrueMode};
 use super::nyquist::NEUTRAL;
 use super::{LoopDescription, LoopError, last_before_loss, parts};
 
@@ -28,6 +28,8 @@ const AT_ONCE: usize = 400;
 const MOST_DIRECTIONS: usize = 400;
 /// The largest further delay that is tried.
 const MOST_DELAY_TICKS: usize = 256;
+/// A mode is found in the loop where it moves by less than this part of its size.
+const NEAR: f64 = 0.3;
 /// Most states of the map over a period.
 const MOST: usize = 6000;
 
@@ -67,6 +69,32 @@ impl<'a> TwoRateLoop<'a> {
         let spectrum = period.spectrum()?;
         let (growing, slowest) = self.judged(&spectrum);
         Ok((growing, slowest.map(|index| self.motion(index, &spectrum, &period))))
+    }
+
+    /// What becomes of the modes of the structure: of each the motion that is nearest to it
+    /// from period to period, where one is near. None of a loop whose motions are not all found.
+    pub fn follow(&self, truth: &[TrueMode]) -> Result<Vec<LoopMode>, LoopError> {
+        let mut left = match Period::new(self, 0)? {
+            period if period.size <= AT_ONCE => period.spectrum()?.values,
+            _ => return Ok(Vec::new()),
+        };
+        let period_s = self.period_s();
+        let followed = truth.iter().take(MOST_MODES).map(|&truth| {
+            let s = truth.motion.exponent;
+            let change = |value: &Complex| (value / (s * period_s).exp()).ln() / period_s;
+            let size = |value: &Complex| change(value).norm();
+            let nearest =
+                (0..left.len()).min_by(|&a, &b| size(&left[a]).total_cmp(&size(&left[b])));
+            // A frequency is known up to whole turns in a period: a motion far off is another.
+            let near = (NEAR * s.norm()).min(0.5 * PI / period_s);
+            let found = nearest.filter(|&index| size(&left[index]) < near);
+            let in_loop = found.map(|index| {
+                let exponent = s + change(&left.swap_remove(index));
+                Motion { exponent: Complex::new(exponent.re, exponent.im.abs()) }
+            });
+            LoopMode { truth, in_loop, sensitivity_1_s: None }
+        });
+        Ok(followed.collect())
     }
 
     /// The number of whole ticks by which the force may come later before the loop loses

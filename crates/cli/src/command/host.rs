@@ -21,8 +21,9 @@ use twinrig::words::counted;
 pub(super) enum HostCommand {
     /// Send the load of a test, row by row as it is read.
     Feed {
-        /// Rows of numbers in SI units, one column for each signal of the load, with or without a
-        /// column of times before them; - for the standard input.
+        /// Rows of numbers, one column for each signal of the load, with or without a column of times
+        /// before them; in SI units, or in those that headings name, as "ground [g]"; - for the
+        /// standard input.
         file: PathBuf,
         #[command(flatten)]
         to: Reach,
@@ -101,7 +102,8 @@ fn feed(file: &PathBuf, to: &Reach, scale: f64, output: Output) -> Result<Exit, 
     let mut client = to.connect()?;
     let welcome = client.welcome.clone();
     let mut sample = client.feed()?;
-    let mut rows = LoadRows::new(welcome.signals.len(), welcome.load_hz);
+    let units = welcome.signals.iter().map(|(_, unit, _)| unit.as_str());
+    let mut rows = LoadRows::new(units, welcome.load_hz);
     let mut input = BufReader::with_capacity(1 << 16, input);
     let (mut line, mut waiting) = (String::new(), Vec::new());
     let at = |source| CliError::Row { file: name(), source };

@@ -273,3 +273,85 @@ fn one_thing_is_not_called_several() {
     let fits = said.lines().find(|line| line.starts_with("fits real time here")).unwrap();
     assert!(fits.contains("(99 %; median"), "{fits}");
 }
+
+/// An adaptive compensator that leaves its path as soon as the load comes: stable as it starts and
+/// as it would converge, and tripped after 0.06 s.
+#[test]
+fn a_prediction_that_a_rehearsal_does_not_bear_out_is_doubtful() {
+    let lab = Lab::new();
+    let case = include_str!("known_cases/adaptive-inverse-trips.toml");
+    lab.write("test.toml", case);
+    let said = lab.twinrig(["check", "test.toml", "--json"]).exits(0).json();
+    let found = &said["rehearsal"];
+    assert_eq!(found["assumptions"][0], "adaptive compensator after convergence");
+    assert_eq!(found["found"]["id"], "tripped", "{found}");
+    assert_eq!(said["verdict"]["level"], "doubtful");
+    assert_eq!(said["verdict"]["reasons"][0]["id"], "rehearsal");
+    // Without anything assumed nothing is rehearsed, and one that agrees is no doubt.
+    lab.write("plain.toml", Draft::new().text());
+    let said = lab.twinrig(["check", "plain.toml", "--json"]).exits(0).json();
+    assert!(said["rehearsal"].is_null(), "{said}");
+    let adaptive = Draft::new().with("compensator", "kind = \"adaptive_inverse\"");
+    lab.write("adaptive.toml", adaptive.text());
+    let said = lab.twinrig(["check", "adaptive.toml", "--json"]).exits(0).json();
+    assert!(said["rehearsal"]["found"].is_null() && said["rehearsal"].is_object(), "{said}");
+}
+
+/// Dampers that couple the modes: the table has the eigenvalues, 8.1 % where the projection on the
+/// undamped mode is 66.7 %.
+#[test]
+fn the_table_of_the_whole_structure_has_its_eigenvalues() {
+    let lab = Lab::new();
+    lab.write("test.toml", include_str!("random_loops/cases/strong-damper.toml"));
+    let said = lab.twinrig(["check", "test.toml", "--json"]).exits(0).json();
+    let (mode, truth) = (&said["modes"][0], &said["loop"]["modes"][0]["truth"]);
+    assert_eq!(mode["damping_ratio"], truth["damping_ratio"]);
+    assert!((mode["damping_ratio"].as_f64().unwrap() - 0.0811).abs() < 1e-4, "{mode}");
+}
+
+#[test]
+fn a_transfer_system_that_runs_away_by_itself_is_named_as_the_cause() {
+    let lab = Lab::new();
+    let rig = "kind = \"transfer_function\"\nnumerator = [1e4]\ndenominator = [1, -5, 1e4]";
+    lab.write("test.toml", Draft::new().with("transfer_system", rig).text());
+    let said = lab.twinrig(["check", "test.toml", "--json"]).exits(7).json();
+    assert_eq!(said["verdict"]["reasons"][0]["id"], "unstable_actuator", "{said}");
+}
+
+/// What does not oscillate has no frequency: 2.5e-17 Hz was told of a real root.
+#[test]
+fn a_real_root_is_told_without_a_frequency() {
+    let lab = Lab::new();
+    lab.write("test.toml", include_str!("random_loops/cases/two-real-roots.toml"));
+    let said = lab.twinrig(["check", "test.toml"]).exits(7).out;
+    assert!(said.contains("motion without oscillation grows, doubling every"), "{said}");
+}
+
+#[test]
+fn modes_are_followed_into_a_loop_at_two_rates() {
+    let lab = Lab::new();
+    let draft = Draft::new().with("main_loop", "ratio = 4");
+    lab.write("test.toml", draft.text());
+    let two = lab.twinrig(["check", "test.toml", "--json"]).exits(0).json();
+    lab.write("test.toml", Draft::new().text());
+    let one = lab.twinrig(["check", "test.toml", "--json"]).exits(0).json();
+    for mode in 0..2 {
+        let of = |said: &serde_json::Value| said["in_loop"]["damping_ratio"].as_f64().unwrap();
+        let (two, one) = (of(&two["two_rates_modes"][mode]), of(&one["loop"]["modes"][mode]));
+        // Four ticks of a 1024 Hz loop more or less.
+        assert!((two - one).abs() < 0.01 && (two - one).abs() > 1e-6, "{two} {one}");
+    }
+    let words = lab.twinrig(["check", "test.toml"]).exits(0).out;
+    assert!(words.contains("Gao & You's estimate"), "{words}");
+}
+
+/// Two actuators on a stiff link, in step stable with 57 ms to spare: one force 1.7 % smaller lets it grow.
+#[test]
+fn a_loop_that_a_small_difference_between_actuators_upsets_is_doubtful() {
+    let lab = Lab::new();
+    lab.write("test.toml", include_str!("random_loops/cases/link-between-actuators.toml"));
+    let said = lab.twinrig(["check", "test.toml", "--json"]).exits(0).json();
+    let reasons = said["verdict"]["reasons"].as_array().unwrap();
+    let found = reasons.iter().find(|reason| reason["id"] == "interface_margin").unwrap();
+    assert!(found["text"].as_str().unwrap().contains("of interface DOF 2"), "{found}");
+}

@@ -14,6 +14,7 @@ mod guard;
 mod host;
 mod identify;
 mod inside;
+mod known_cases;
 mod main_loop;
 mod network;
 mod phases;

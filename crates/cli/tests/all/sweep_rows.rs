@@ -131,6 +131,20 @@ fn compare(subject: &Subject, study: &Study, what: &str) -> Vec<Row> {
     rows
 }
 
+/// Compares the rows of an experiment whose load varies.
+pub fn compare_row(name: &str, text: &str) {
+    let subject = Subject::new(name, text, Path::new("."));
+    let loads = subject.experiment.targets().into_iter().filter(|target| {
+        target.path.starts_with("excitation") && !target.path.ends_with("frequency")
+    });
+    for target in loads.take(1) {
+        let what = target.path.clone();
+        if let Some(study) = subject.varying(target) {
+            compare(&subject, &study, &what);
+        }
+    }
+}
+
 /// How many rows tell an error against the reference: they ran for a while.
 fn judged(study: &Study, rows: &[Row]) -> usize {
     let told = rows.iter().map(|row| told(study, row));

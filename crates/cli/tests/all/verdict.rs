@@ -69,3 +69,39 @@ fn doubt_ends_the_program_only_where_that_is_asked_for() {
     assert_eq!(run.verdict, 10, "{}", run.out);
     assert!(run.out.contains("wrong: tracking error of"), "{}", run.out);
 }
+
+#[test]
+fn a_command_at_its_limit_and_noise_above_the_motion_count() {
+    let lab = Lab::new();
+    let run = |draft: Draft| {
+        lab.write("test.toml", draft.text());
+        lab.twinrig(["--json", "run", "test.toml", "--out", "out"]).json()
+    };
+    let (_, ids) = told(&run(late(2.0)));
+    assert!(!ids.iter().any(|id| id == "limited" || id == "noise"), "{ids:?}");
+    // The motion is about a millimetre.
+    let stops = "kind = \"delay\"\ndelay = \"2 ms\"\nsaturation = \"0.1 mm\"";
+    let cut = run(Draft::new().with("transfer_system", stops));
+    let (level, ids) = told(&cut);
+    assert!(level == "wrong" && ids.contains(&"limited".to_owned()), "{cut}");
+    let slow = run(late(2.0).with("compensator", "kind = \"none\"\nrate = \"1 mm/s\""));
+    assert!(told(&slow).1.contains(&"limited".to_owned()), "{slow}");
+    let loud = run(late(2.0).with("sensors", "displacement_noise = \"5 mm\""));
+    let (level, ids) = told(&loud);
+    assert!(level != "sound" && ids.contains(&"noise".to_owned()), "{loud}");
+    let coarse = "kind = \"delay\"\ndelay = \"2 ms\"\nquantum = \"5 mm\"";
+    let coarse = run(Draft::new().with("transfer_system", coarse));
+    assert!(told(&coarse).1.contains(&"noise".to_owned()), "{coarse}");
+}
+
+/// Bouc–Wen elements behind two servo-hydraulic actuators: the loop holds a motion at 46.5 Hz that
+/// wanders with the yielding, and the warning stays at 0.02 %.
+#[test]
+fn a_limit_cycle_that_wanders_is_found_in_the_run() {
+    let lab = Lab::new();
+    lab.write("test.toml", include_str!("known_cases/limit-cycle.toml"));
+    let run = lab.twinrig(["--json", "run", "test.toml", "--out", "out"]).json();
+    let reasons = run["verdict"]["reasons"].as_array().unwrap();
+    let found = reasons.iter().find(|reason| reason["id"] == "self_excited");
+    assert!(found.is_some(), "{}", run["verdict"]);
+}

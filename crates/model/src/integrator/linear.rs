@@ -36,7 +36,7 @@ fn gives_work(equations: &Equations) -> bool {
 }
 
 impl LinearMap {
-    pub(super) fn probe(stepper: &Stepper, equations: &Equations) -> Self {
+    pub(super) fn probe(stepper: &Stepper, equations: &Equations, load_share: f64) -> Self {
         let (loads, forces) = (equations.load.ncols(), equations.interface.len());
         let states = stepper.state.len();
         let columns = states + 2 * loads + forces;
@@ -72,7 +72,7 @@ impl LinearMap {
         // The damping of a first-order model nobody knows.
         let dofs = if equations.states.is_some() { 0 } else { equations.size() };
         let work_dofs = gives_work(equations).then_some(dofs);
-        let shape = StepShape { loads, forces, states, work_dofs };
+        let shape = StepShape { loads, forces, states, work_dofs, load_share };
         let by_row = |m: &DMatrix<f64>| m.transpose().as_slice().to_vec();
         let (of_load, of_force) =
             (by_row(&step.acceleration_of_load), by_row(&step.acceleration_of_force));

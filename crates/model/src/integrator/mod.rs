@@ -81,6 +81,16 @@ impl Method {
         }
     }
 
+    /// The weight of the load at the end of a step, against that at its start, in the work that
+    /// the load does as the algorithm lets it act.
+    pub fn load_share(&self) -> f64 {
+        match self {
+            Self::Exact(Hold::Zero) => 0.0,
+            Self::ImplicitEuler => 1.0,
+            _ => 0.5,
+        }
+    }
+
     /// The scheme by which it carries a linear system of states over a period with
     /// its forces held; `None` for those that are more than that.
     pub fn scheme(&self) -> Option<Scheme> {
@@ -164,7 +174,9 @@ impl Integrator {
         let stepper = Box::new(Stepper::new(equations, options)?);
         let is_linear = equations.elements.is_empty();
         Ok(Self {
-            linear: is_linear.then(|| Box::new(LinearMap::probe(&stepper, equations))),
+            linear: is_linear.then(|| {
+                Box::new(LinearMap::probe(&stepper, equations, options.method.load_share()))
+            }),
             stepper,
             places: equations.interface.clone(),
             interface: Motion::rest(equations.interface.len()),

@@ -28,7 +28,7 @@ pub struct StepMap<T: Lane = f64> {
 }
 
 /// The sizes of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepShape {
     /// Number of load signals.
     pub loads: usize,
@@ -39,6 +39,8 @@ pub struct StepShape {
     /// Rows of C v where the energies are read out: one for every DOF, none for a
     /// first-order model.
     pub work_dofs: Option<usize>,
+    /// See [`Method::load_share`](super::Method::load_share).
+    pub load_share: f64,
 }
 
 impl StepShape {
@@ -149,7 +151,7 @@ impl<T: Lane> StepMap<T> {
     /// one measured now.
     #[inline(always)]
     pub fn work(&self, force: &[T]) -> Option<StepWork<T>> {
-        let StepShape { loads, forces, states, work_dofs } = self.shape;
+        let StepShape { loads, forces, states, work_dofs, load_share } = self.shape;
         let dofs = work_dofs?;
         let (now, last) = (&self.vectors[self.now][..], &self.vectors[1 - self.now][..]);
         let mut work = StepWork::default();
@@ -163,7 +165,7 @@ impl<T: Lane> StepMap<T> {
         }
         let signals = last[..loads].iter().zip(&last[loads..2 * loads]);
         for ((q, q0), (s0, s)) in pairs(drag + dofs, loads).zip(signals) {
-            work.input += (*s + *s0) * 0.5 * (*q - *q0);
+            work.input += (*s * load_share + *s0 * (1.0 - load_share)) * (*q - *q0);
         }
         let measured = last[held..held + forces].iter().zip(force);
         for ((u, u0), (f0, f)) in pairs(u, forces).zip(measured) {

@@ -8,7 +8,8 @@ use crate::check::{check_positive, require};
 use crate::error::ModelError;
 
 /// Elements beyond this make dense matrices of gigabytes.
-const MOST_ELEMENTS: usize = 2000;
+/// Most elements of a beam.
+pub const MOST_BEAM_ELEMENTS: usize = 2000;
 
 /// What the beam is made of, per unit length.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,7 +86,7 @@ pub fn euler_bernoulli_beam(
     check_positive("flexural rigidity", section.flexural_rigidity_n_m2)?;
     check_positive("mass per length", section.mass_per_length_kg_m)?;
     check_positive("length", length_m)?;
-    let good = (1..=MOST_ELEMENTS).contains(&elements);
+    let good = (1..=MOST_BEAM_ELEMENTS).contains(&elements);
     require(good, "elements", elements as f64, "from 1 to 2000")?;
     let h = length_m / elements as f64;
     let flexural = section.flexural_rigidity_n_m2 / (h * h * h);

@@ -5,7 +5,9 @@ mod beam;
 mod chain;
 pub mod damping;
 
-pub use beam::{BeamEnds, BeamSection, MassModel, Support, euler_bernoulli_beam};
+pub use beam::{
+    BeamEnds, BeamSection, MOST_BEAM_ELEMENTS, MassModel, Support, euler_bernoulli_beam,
+};
 pub(crate) use beam::{bending_mass, bending_stiffness};
 pub use chain::{Ends, chain, shear_building};
 

@@ -1,6 +1,6 @@
 //! The energy monitor: observes, never acts.
 
-use model::equations::Equations;
+use model::equations::{Equations, RelativeDof};
 use model::integrator::{ElementEnergy, Method, StepWork};
 use numerics::gemv::PanelMatrix;
 use numerics::lanes::Lane;
@@ -52,7 +52,7 @@ impl WorkRule {
 }
 
 /// The energies of the numerical substructure, J. They balance:
-/// kinetic + dissipated + strain = input + feedback.
+/// kinetic + dissipated + strain + numerical = input + feedback.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Energies {
     /// W_F: work of the measured force on the numerical part.
@@ -65,6 +65,9 @@ pub struct Energies {
     pub kinetic: f64,
     /// E_s: stored in springs and elements.
     pub strain: f64,
+    /// What the method itself takes out of the motion (numerical damping), or puts into it where
+    /// it is negative; with it what summing over steps leaves, which is small.
+    pub numerical: f64,
 }
 
 /// What the monitor is told at one instant.
@@ -114,6 +117,15 @@ pub struct EnergyMonitor {
     reach: PanelMatrix,
     pub(super) stiffness: PanelMatrix,
     pub(super) mass: PanelMatrix,
+    /// See [`Method::load_share`].
+    load_share: f64,
+    /// How far the velocity lies behind the displacement, s.
+    lag_s: f64,
+    /// x − lag v: where the structure was at the velocity's instant. Empty without a lag.
+    behind: Vec<f64>,
+    places: Vec<RelativeDof>,
+    /// L, by signal and DOF, where there is a lag.
+    loaded: Vec<f64>,
     /// Number of DOFs.
     size: usize,
     /// W_F at the last observation, J.
@@ -154,6 +166,11 @@ impl EnergyMonitor {
             reach,
             stiffness: PanelMatrix::new(&numerical.matrices.stiffness),
             mass: PanelMatrix::new(&numerical.matrices.mass),
+            load_share: 0.5,
+            lag_s: 0.0,
+            behind: Vec::new(),
+            places: numerical.interface.clone(),
+            loaded: Vec::new(),
             size: n,
             feedback: 0.0,
             input: 0.0,
@@ -168,18 +185,47 @@ impl EnergyMonitor {
         }
     }
 
+    /// The same for an algorithm that lets load act as it does, whose velocity lies so far behind
+    /// its displacement.
+    pub fn for_method(mut self, method: Method, lag_s: f64, numerical: &Equations) -> Self {
+        self.load_share = method.load_share();
+        if lag_s > 0.0 && numerical.states.is_none() {
+            self.lag_s = lag_s;
+            self.behind = vec![0.0; self.size];
+            self.loaded = numerical.load.as_slice().to_vec();
+        }
+        self
+    }
+
     /// The energies at the last observation. Kinetic and strain energy follow
     /// from the state, so they are computed for those who ask.
     #[inline]
     pub fn energies(&self) -> Energies {
         let (x, v) = self.motion.split_at(self.size);
-        Energies {
-            feedback: self.feedback,
-            input: self.input,
-            dissipated: self.dissipated(),
-            kinetic: 0.5 * self.mass.quadratic(v),
-            strain: 0.5 * self.stiffness.quadratic(x) + self.elements.stored,
+        let (input, feedback, dissipated) = (self.input, self.feedback, self.dissipated());
+        let elastic = 0.5 * self.stiffness.quadratic(x);
+        let mut kinetic = 0.5 * self.mass.quadratic(v);
+        if self.lag_s > 0.0 {
+            kinetic += self.since_velocity(v, elastic);
         }
+        let strain = elastic + self.elements.stored;
+        let numerical = input + feedback - (kinetic + dissipated + strain);
+        Energies { feedback, input, dissipated, kinetic, strain, numerical }
+    }
+
+    /// What kinetic energy gains from the instant of a velocity that lags to this one: the work of
+    /// all forces on the way. With it the CR algorithm, whose motion is that of average
+    /// acceleration, keeps the balance to rounding:
+    ///   τ w·(L s − f) + ½ x̄·K x̄ − ½ x·K x − ½ τ w·C w,  x̄ = x − τ w.
+    fn since_velocity(&self, velocity: &[f64], elastic: f64) -> f64 {
+        let mut power = -0.5 * self.damping.quadratic(velocity);
+        for (s, column) in self.load.iter().zip(self.loaded.chunks_exact(self.size.max(1))) {
+            power += s * column.iter().zip(velocity).map(|(l, v)| l * v).sum::<f64>();
+        }
+        for (f, place) in self.force.iter().zip(&self.places) {
+            power -= f * place.value(velocity);
+        }
+        0.5 * self.stiffness.quadratic(&self.behind) - elastic + self.lag_s * power
     }
 
     /// E_d: what damping and hysteresis have taken up to the last observation, J.
@@ -216,6 +262,13 @@ impl EnergyMonitor {
         let (x, v) = self.motion.split_at_mut(self.size);
         copy(x, observed.displacement);
         copy(v, observed.velocity);
+        if self.lag_s > 0.0 {
+            for ((behind, x), v) in self.behind.iter_mut().zip(&*x).zip(&*v) {
+                *behind = x - self.lag_s * v;
+            }
+            copy(&mut self.force, observed.force);
+            copy(&mut self.load, observed.load);
+        }
         self.started = true;
         let taken = self.dissipated() + self.constant_j;
         self.stability_warning = stability_warning(self.feedback, taken);
@@ -249,7 +302,7 @@ impl EnergyMonitor {
         }
         let moved = reach.iter().zip(last_reach);
         for ((s, s0), (q, q0)) in now.load.iter().zip(&self.load).zip(moved) {
-            self.input += 0.5 * (s + s0) * (q - q0);
+            self.input += (self.load_share * s + (1.0 - self.load_share) * s0) * (q - q0);
         }
     }
 }
@@ -303,6 +356,7 @@ mod tests {
             dissipated: 3.0 * 0.75 * 0.2,
             kinetic: 0.5 * 2.0,
             strain: 0.5 * 50.0 * 0.09,
+            numerical: 0.0,
         };
         for (ours, hand) in [
             (energies.feedback, expected.feedback),

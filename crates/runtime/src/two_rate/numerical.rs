@@ -67,8 +67,13 @@ struct Steps {
     /// What the load does within a tick; the force always runs straight.
     load_rule: LoadRule,
     energies: EnergyMonitor,
-    /// Interface displacement before a step.
+    /// The weight of the force at the end of a tick in its work, where all samples are used.
+    force_share: f64,
+    /// Whether the force of an instant acts from half a step before it to half a step behind it.
+    lags: bool,
+    /// Interface displacement before a step, and the way of the step before that.
     before: Vec<f64>,
+    way: Vec<f64>,
     /// The force that is held, or the signals at the end of a tick.
     held: Vec<f64>,
     zeros: Vec<f64>,
@@ -86,6 +91,8 @@ impl Steps {
         };
         let (stepped, options) = rates.stepped(equations, options);
         let integrator = Integrator::new(&stepped, &options)?;
+        let of_load =
+            if load_rule == LoadRule::Held { Method::Exact(Hold::Zero) } else { options.method };
         let signals = match rates.force {
             ForceUse::AllSamples => loads + count,
             ForceUse::Average | ForceUse::Last => count,
@@ -96,7 +103,11 @@ impl Steps {
             force: rates.force,
             loads,
             load_rule,
-            energies: EnergyMonitor::new(equations, WorkRule::Trapezoid, 1.0, f64::INFINITY),
+            energies: EnergyMonitor::new(equations, WorkRule::Trapezoid, 1.0, f64::INFINITY)
+                .for_method(of_load, 0.0, equations),
+            force_share: if options.method == Method::ImplicitEuler { 1.0 } else { 0.5 },
+            lags: matches!(options.method, Method::ChenRicles | Method::KolayRicles { .. }),
+            way: vec![0.0; count],
             before: vec![0.0; count],
             held: vec![0.0; signals],
             zeros: vec![0.0; count],
@@ -140,7 +151,7 @@ impl Steps {
             let moved = self.integrator.interface().displacement.iter().zip(&self.before);
             let before = feedback;
             for ((f0, f), (u, u0)) in forces.zip(moved) {
-                feedback -= 0.5 * (f0 + f) * (u - u0);
+                feedback -= ((1.0 - self.force_share) * f0 + self.force_share * f) * (u - u0);
             }
             self.observe(&next[..self.loads], feedback - before);
         }
@@ -166,7 +177,11 @@ impl Steps {
         self.integrator.advance(load, next, &self.held)?;
         self.iterations = self.integrator.iterations();
         let moved = self.integrator.interface().displacement.iter().zip(&self.before);
-        let feedback = self.held.iter().zip(moved).map(|(f, (u, u0))| -f * (u - u0)).sum();
+        let mut feedback = 0.0;
+        for ((f, (u, u0)), way) in self.held.iter().zip(moved).zip(&mut self.way) {
+            let last = std::mem::replace(way, u - u0);
+            feedback -= f * if self.lags { 0.5 * (last + *way) } else { *way };
+        }
         self.observe(next, 0.0);
         Ok(feedback)
     }
@@ -206,6 +221,7 @@ impl Numerical for Steps {
             ForceUse::AllSamples => self.integrator.rest(&[load, &self.zeros].concat()),
             ForceUse::Average | ForceUse::Last => self.integrator.rest(load),
         }
+        self.way.fill(0.0);
         self.observe(load, 0.0);
     }
 

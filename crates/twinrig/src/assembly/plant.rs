@@ -1,7 +1,7 @@
 //! From the models to a plant and an armed loop.
 
 use model::coupled::Coupled;
-use model::equations::Equations;
+use model::equations::{Equations, RelativeDof};
 use model::first_order::Scheme;
 use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
 use model::internal_motion::InternalMotion;
@@ -114,6 +114,24 @@ pub enum PlantError {
     /// A specimen with DOFs of its own cannot stand behind this.
     #[error("a specimen with DOFs of its own (`inside`) {0}")]
     Inside(NotInside),
+    /// An element ends at two interface DOFs.
+    #[error(
+        "only `twinrig trace` with [trace.shaker] plays an element between two interface DOFs: make \
+         its deformation an interface DOF, interface = [\"{from}\", {{ from = \"{from}\", to = \
+         \"{to}\" }}], and give the element `at = 2` instead of `between`"
+    )]
+    BetweenInterface {
+        /// Names of its ends.
+        from: String,
+        /// See `from`.
+        to: String,
+    },
+    /// An element ends at an interface DOF and the ground.
+    #[error(
+        "only `twinrig trace` with [trace.shaker] plays an element between the ground and an \
+         interface DOF: give it `at`, the place of the DOF in `interface`, instead of `between`"
+    )]
+    BetweenGround,
     /// A rig that is fetched is one of its own.
     #[error(
         "a rig is fetched before it is joined to the numerical part, and here both are one system: \
@@ -150,6 +168,7 @@ impl PlantError {
             },
             Self::ContinuousMainLoop => "integrator.feedback",
             Self::Inside(why) => why.path(),
+            Self::BetweenInterface { .. } | Self::BetweenGround => "partition.element",
             Self::Integrator(_) => "integrator.method",
             Self::Transfer(_) => "transfer_system.kind",
             Self::LateForceAtOnce | Self::ContinuousRig { key: "force_delay_samples" } => {
@@ -235,10 +254,13 @@ impl Assembly {
     /// What a specimen with DOFs of its own cannot stand behind.
     fn check_inside(&self) -> Result<(), PlantError> {
         let refuse = |why| Err(PlantError::Inside(why));
-        if !self.inside_elements.is_empty() {
+        let element = self.inside_elements.first();
+        let Some(inside) = &self.partition.inside else {
+            return element.map_or(Ok(()), |element| Err(self.between(element.place)));
+        };
+        if element.is_some() {
             return refuse(NotInside::Elements);
         }
-        let Some(inside) = &self.partition.inside else { return Ok(()) };
         match self.transfer_system {
             TransferSystem::ServoHydraulic(_) => return refuse(NotInside::Servo),
             TransferSystem::Ideal => return refuse(NotInside::AtOnce),
@@ -255,6 +277,17 @@ impl Assembly {
             return refuse(NotInside::NotFinite);
         }
         Ok(())
+    }
+
+    /// An element of the specimen that is at no interface DOF by itself.
+    fn between(&self, place: RelativeDof) -> PlantError {
+        let name = |dof: usize| self.structure.names[dof].clone();
+        match (place.from, place.to) {
+            (Some(from), Some(to)) => {
+                PlantError::BetweenInterface { from: name(from), to: name(to) }
+            }
+            _ => PlantError::BetweenGround,
+        }
     }
 
     /// A rig of these parts; its sensors draw from streams that begin with `family`.
@@ -455,12 +488,10 @@ impl Assembly {
 
     /// Arms a loop around a plant.
     pub fn hybrid_loop(&self, plant: Plant, load: Load, options: LoopOptions) -> HybridLoop {
-        let monitor = EnergyMonitor::new(
-            &self.substructures.numerical,
-            self.work,
-            options.constant_j,
-            self.stop_at,
-        );
+        let (numerical, method) = (&self.substructures.numerical, self.integrator.method);
+        let lag_s = plant.numerical.velocity_lag_s();
+        let monitor = EnergyMonitor::new(numerical, self.work, options.constant_j, self.stop_at)
+            .for_method(method, lag_s, numerical);
         let parts = LoopParts {
             plant,
             compensator: self.compensator.clone(),

@@ -1,9 +1,9 @@
 //! What `check` says to machines.
 
-use analysis::loop_stability::Crossing;
 use analysis::loop_stability::compensators::Trial;
 use analysis::loop_stability::margins::Direction;
 use analysis::loop_stability::modes::Motion;
+use analysis::loop_stability::{Crossing, LoopMode};
 use analysis::partitions::Advice;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -50,11 +50,14 @@ fn document(found: &LoopCheck) -> Value {
         "words": verdict(forecast),
         "method": method,
         "linear": forecast.linear,
+        "rehearsal": found.rehearsal,
         "dominant": dominant.filter(|dominant| dominant.is_known()),
         "two_rates": two_rates,
+        "two_rates_modes": two_rates.map(|two| modes(&two.modes)),
         "loop": forecast.examined.as_deref().map(examined),
         "critical_delay_s": forecast.critical_delay.map(|c| c.delay_s),
         "critical_frequency_hz": forecast.critical_delay.map(|c| c.frequency_hz),
+        "critical_delay_gao_you_s": forecast.estimate_s,
         "transfer_delay_s": forecast.delay_s,
         "advice": found.advice.as_ref().map(|advice| partitions(found, advice)),
         "tick_s": found.fit.tick.p50_s,
@@ -76,18 +79,6 @@ fn examined(examined: &Examined) -> Value {
     let factor = |found: Option<(f64, f64)>| {
         found.map(|(factor, hertz)| json!({ "factor": factor, "frequency_hz": hertz }))
     };
-    let modes: Vec<Value> = motions
-        .modes
-        .iter()
-        .map(|mode| {
-            json!({
-                "mode": mode.truth.number,
-                "truth": motion(mode.truth.motion),
-                "in_loop": mode.in_loop.map(motion),
-                "damping_per_s_of_delay": mode.sensitivity_1_s,
-            })
-        })
-        .collect();
     json!({
         "growing": margins.verdict.growing,
         "delay_margin": margins.verdict.delay_margin.map(crossing),
@@ -107,11 +98,23 @@ fn examined(examined: &Examined) -> Value {
         "switches": margins.switches.iter().map(|c| crossing(*c)).collect::<Vec<_>>(),
         "least_damped": least_damped.map(|(found, _)| motion(found)),
         "least_damped_mode": least_damped.and_then(|(_, mode)| mode),
-        "modes": modes,
+        "modes": modes(&motions.modes),
         "other_motions": motions.others.iter().map(|m| motion(*m)).collect::<Vec<_>>(),
         "compensators": trials.iter().map(trial).collect::<Vec<_>>(),
         "as_started": started.as_ref().map(trial),
     })
+}
+
+fn modes(modes: &[LoopMode]) -> Vec<Value> {
+    let of = |mode: &LoopMode| {
+        json!({
+            "mode": mode.truth.number,
+            "truth": motion(mode.truth.motion),
+            "in_loop": mode.in_loop.map(motion),
+            "damping_per_s_of_delay": mode.sensitivity_1_s,
+        })
+    };
+    modes.iter().map(of).collect()
 }
 
 fn motion(motion: Motion) -> Value {

@@ -3,6 +3,7 @@
 mod document;
 mod iterative;
 mod page;
+mod rehearsal;
 pub mod tables;
 mod verdict;
 
@@ -13,8 +14,9 @@ use serde_json::Value;
 
 pub use iterative::{Feedback, IterativeCheck};
 pub use page::margin_numbers;
-pub(crate) use verdict::reasons;
-pub use verdict::{in_short, of_mode, verdict};
+pub use rehearsal::Rehearsal;
+pub use verdict::{directions, in_short, of_mode, verdict};
+pub(crate) use verdict::{motion_words, reasons};
 
 use crate::assembly::ReductionFacts;
 use crate::error::Error;
@@ -51,6 +53,8 @@ pub struct LoopCheck {
     pub forecast: Forecast,
     /// What a tick costs here, and whether it fits its period.
     pub fit: Fit,
+    /// What a short rehearsal says of what the prediction assumes.
+    pub rehearsal: Option<Rehearsal>,
     /// What all that makes of the test.
     pub verdict: Verdict,
     /// Other partitions, where they were asked for.
@@ -71,6 +75,8 @@ impl Test {
         }
         let (forecast, fit) = (Forecast::new(assembly, Others::Tried)?, Fit::measure(assembly)?);
         let reasons = reasons(&forecast, &experiment.verdict);
+        let rehearsal = rehearsal::rehearse(self, &forecast)?;
+        let found = rehearsal.as_ref().and_then(Rehearsal::reason).into_iter();
         Ok(Check::Loop(Box::new(LoopCheck {
             title: experiment.title.clone(),
             dof_names: assembly.structure.names.clone(),
@@ -79,7 +85,8 @@ impl Test {
             ticks: assembly.ticks,
             faults: assembly.faults.len(),
             warnings: warnings.to_json(),
-            verdict: reasons.into_iter().chain(verdict::too_slow(&fit)).collect(),
+            verdict: reasons.into_iter().chain(found).chain(verdict::too_slow(&fit)).collect(),
+            rehearsal,
             forecast,
             fit,
             advice: None,

@@ -25,7 +25,7 @@ pub fn modes(forecast: &Forecast) -> Table {
         "damping [%]",
         "per ms later [%]",
     ];
-    let followed = forecast.examined.as_ref().map(|examined| &examined.motions.modes);
+    let followed = forecast.followed();
     let rows = (1..).zip(&forecast.modes).map(|(place, mode)| {
         let own = match mode.is_rigid() {
             true => ["rigid body".to_owned(), "–".to_owned()],

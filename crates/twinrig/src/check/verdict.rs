@@ -1,12 +1,12 @@
 //! The verdict on a loop, and its stability in words.
 
-use analysis::loop_stability::Verdict;
 use analysis::loop_stability::compensators::Trial;
+use analysis::loop_stability::{LoopMode, Verdict};
 use experiment::VerdictSpec;
 use model::compensator::Design;
 
 use crate::fit::Fit;
-use crate::forecast::{Dominant, Examined, Forecast, Stability, is_neutral};
+use crate::forecast::{Dominant, Forecast, Stability, is_neutral};
 use crate::verdict::{Level, Reason};
 use crate::words::{number, rounded};
 
@@ -23,7 +23,7 @@ const UNDAMPED: f64 = 1e-6;
 
 /// What speaks against a loop before it runs, with remedies.
 pub(crate) fn reasons(forecast: &Forecast, thresholds: &VerdictSpec) -> Vec<Reason> {
-    let mut reasons = Vec::new();
+    let mut reasons: Vec<Reason> = runs_away(forecast).into_iter().collect();
     match &forecast.stability {
         Stability::Unknown(reason) => reasons.push(Reason::new(
             Level::Doubtful,
@@ -41,8 +41,9 @@ pub(crate) fn reasons(forecast: &Forecast, thresholds: &VerdictSpec) -> Vec<Reas
     }
     if reasons.is_empty() {
         reasons.extend(near_the_boundary(forecast, thresholds));
-        let examined = forecast.examined.as_deref();
-        reasons.extend(examined.and_then(|examined| changed_damping(examined, thresholds)));
+        reasons.extend(weak_direction(forecast, thresholds));
+        let modes = forecast.followed().unwrap_or_default();
+        reasons.extend(changed_damping(modes, thresholds));
     }
     let modes = forecast.modes.iter().enumerate().filter(|(_, mode)| !mode.is_rigid());
     let samples = |hertz: f64| 1.0 / (forecast.step_s * hertz);
@@ -57,6 +58,19 @@ pub(crate) fn reasons(forecast: &Forecast, thresholds: &VerdictSpec) -> Vec<Reas
         Reason::new(Level::Doubtful, "rate_too_low", text, "raise the rate, or reduce the model")
     }));
     reasons
+}
+
+/// A transfer system that is unstable by itself, whatever stands around it.
+fn runs_away(forecast: &Forecast) -> Option<Reason> {
+    let motion = forecast.unstable_rig?;
+    let text = format!(
+        "actuator and specimen are unstable by themselves: {} grows, doubling every {} s",
+        motion_words(motion.oscillates_at_hz(), None),
+        rounded(std::f64::consts::LN_2 / motion.growth_1_s())
+    );
+    let remedy = "check the coefficients of its transfer function; behind servo_hydraulic give the \
+                  specimen more mass or damping, or reduce the servo gain";
+    Some(Reason::new(Level::Unsafe, "unstable_actuator", text, remedy))
 }
 
 /// A tick that does not fit its period on this machine.
@@ -98,9 +112,35 @@ fn near_the_boundary(forecast: &Forecast, thresholds: &VerdictSpec) -> Option<Re
     doubt("delay_margin", text, "compensate the rig, or put less of the structure into it")
 }
 
+/// A stable loop that a small difference between its interface DOFs makes unstable.
+fn weak_direction(forecast: &Forecast, thresholds: &VerdictSpec) -> Option<Reason> {
+    let disk = forecast.examined.as_deref()?.margins.disk.as_ref()?;
+    if disk.alpha >= thresholds.interface_margin {
+        return None;
+    }
+    let text = format!(
+        "a difference of {} % between the forces of the interface DOFs makes the loop unstable at \
+         {} Hz (weakest direction: {}); doubtful below {} %",
+        rounded(100.0 * disk.alpha),
+        rounded(disk.frequency_hz),
+        directions(&disk.direction),
+        rounded(100.0 * thresholds.interface_margin),
+    );
+    let remedy = "make the deformation between these DOFs an interface DOF, or calibrate the load \
+                  cells against each other";
+    Some(Reason::new(Level::Doubtful, "interface_margin", text, remedy))
+}
+
+/// The share of each interface DOF in a direction.
+pub fn directions(direction: &[f64]) -> String {
+    let dofs = (1..).zip(direction);
+    let dofs = dofs.map(|(dof, share)| format!("{} of interface DOF {dof}", rounded(*share)));
+    dofs.collect::<Vec<_>>().join(", ")
+}
+
 /// The mode whose damping the loop changes most.
-fn changed_damping(examined: &Examined, thresholds: &VerdictSpec) -> Option<Reason> {
-    let changes = examined.motions.modes.iter().filter_map(|mode| {
+fn changed_damping(modes: &[LoopMode], thresholds: &VerdictSpec) -> Option<Reason> {
+    let changes = modes.iter().filter_map(|mode| {
         let (own, in_loop) = (mode.truth.motion.damping_ratio(), mode.in_loop?.damping_ratio());
         (own > UNDAMPED).then(|| ((in_loop - own) / own, own, in_loop, mode.truth.number))
     });
@@ -144,6 +184,7 @@ pub fn verdict(forecast: &Forecast) -> String {
                 return format!("UNSTABLE: {}{converged}; {}", growth(dominant), remedy(forecast));
             }
             let slowest = match dominant.is_known() {
+                true if dominant.frequency_hz == 0.0 => "slowest motion does not oscillate".into(),
                 true => format!(
                     "slowest motion at {} Hz, damping {} %",
                     rounded(dominant.frequency_hz),
@@ -163,9 +204,8 @@ pub fn verdict(forecast: &Forecast) -> String {
 fn growth(dominant: &Dominant) -> String {
     if dominant.is_known() {
         return format!(
-            "motion at {} Hz{} grows, doubling every {} s",
-            rounded(dominant.frequency_hz),
-            of_mode(dominant.mode),
+            "{} grows, doubling every {} s",
+            motion_words(dominant.frequency_hz, dominant.mode),
             rounded(std::f64::consts::LN_2 / dominant.growth_1_s)
         );
     }
@@ -265,6 +305,15 @@ pub fn in_short(judged: Option<&Verdict>) -> String {
         Some(judged) if !judged.is_stable() => "UNSTABLE".to_owned(),
         Some(Verdict { delay_margin: None, .. }) => "any".to_owned(),
         Some(Verdict { delay_margin: Some(margin), .. }) => number(1e3 * margin.delay_s),
+    }
+}
+
+/// A motion by its frequency, which is 0 of one that does not oscillate.
+pub(crate) fn motion_words(hertz: f64, mode: Option<usize>) -> String {
+    let of = of_mode(mode);
+    match hertz {
+        0.0 => format!("motion without oscillation{of}"),
+        hertz => format!("motion at {} Hz{of}", rounded(hertz)),
     }
 }
 

@@ -36,6 +36,7 @@ impl<'a> Histories<'a> {
             ("energy.dissipated", "dissipated"),
             ("energy.kinetic", "kinetic"),
             ("energy.strain", "strain"),
+            ("energy.numerical", "numerical damping"),
             ("energy.feedback", "fed back by the specimen"),
         ]);
         let most = curves.iter().map(|curve| peak(curve.2)).reduce(f64::max)?;

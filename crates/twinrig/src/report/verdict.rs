@@ -7,6 +7,7 @@ use runtime::verdict::{Level, Reason, Verdict};
 
 use super::findings::Findings;
 use super::outcome::Status;
+use super::rig_limits;
 use crate::page::text::{counted, label, seconds};
 use crate::words::number;
 
@@ -22,7 +23,9 @@ pub(super) fn verdict(findings: &Findings<'_>) -> Verdict {
     let thresholds = findings.experiment.as_ref().map(|experiment| experiment.verdict);
     let measured = thresholds.iter().flat_map(|thresholds| {
         let oscillation = oscillation(findings, thresholds).into_iter();
-        oscillation.chain(errors(findings, thresholds)).chain(late(findings, thresholds))
+        let limits = rig_limits::reasons(findings, thresholds);
+        let errors = errors(findings, thresholds).into_iter().chain(limits);
+        oscillation.chain(errors).chain(late(findings, thresholds))
     });
     known.chain(measured).collect()
 }

@@ -4,7 +4,9 @@ use analysis::loop_stability::Margins;
 use model::compensator::Design;
 use model::transfer::TransferSystem;
 use twinrig::assembly::Assembly;
-use twinrig::check::{Check, IterativeCheck, LoopCheck, margin_numbers, tables, verdict};
+use twinrig::check::{
+    Check, IterativeCheck, LoopCheck, directions, margin_numbers, tables, verdict,
+};
 use twinrig::fit::{Cost, Fit, MARGIN, MainLoop};
 use twinrig::forecast::Forecast;
 use twinrig::page::KeyNumber;
@@ -58,11 +60,11 @@ fn of_loop(found: &LoopCheck, assembly: &Assembly) -> Words {
         (more > 0).then(|| format!("and {}", counted(more, "higher mode"))),
         Some(verdict(forecast)),
         rigid_bodies(forecast),
-        (!forecast.linear).then(|| {
-            "for small motions, nonlinear elements with their initial stiffness; rehearse the test \
-             for larger ones"
-                .to_owned()
-        }),
+        found
+            .rehearsal
+            .as_ref()
+            .filter(|rehearsal| rehearsal.found.is_none())
+            .map(|rehearsal| rehearsal.words()),
     ];
     let after = [
         main_loop(assembly, forecast.step_s),
@@ -145,8 +147,6 @@ fn margins(margins: &Margins) -> Vec<String> {
     said.extend((!rest.is_empty()).then(|| rest.join(", ")));
     said.extend(margins.disk.as_ref().map(|disk| {
         let (below, above) = disk.gain();
-        let dofs = (1..).zip(&disk.direction);
-        let dofs = dofs.map(|(dof, share)| format!("{} of interface DOF {dof}", rounded(*share)));
         format!(
             "if each interface DOF differs: gain ×{} to ×{}, phase {}° at {} Hz (weakest \
              direction: {})",
@@ -154,7 +154,7 @@ fn margins(margins: &Margins) -> Vec<String> {
             rounded(above),
             rounded(disk.phase_rad().to_degrees()),
             rounded(disk.frequency_hz),
-            dofs.collect::<Vec<_>>().join(", ")
+            directions(&disk.direction)
         )
     }));
     said
@@ -174,7 +174,13 @@ fn critical(assembly: &Assembly, forecast: &Forecast) -> Option<String> {
             format!("; the transfer system{alone} has {} ms there", rounded(1e3 * forecast.delay_s))
         });
         let critical_ms = rounded(1e3 * critical.delay_s);
-        format!("critical delay{what} {critical_ms} ms at {hertz} Hz{}", rig.unwrap_or_default())
+        let estimate = forecast.estimate_s.map_or(String::new(), |estimate_s| {
+            format!(" (Gao & You's estimate {} ms)", rounded(1e3 * estimate_s))
+        });
+        format!(
+            "critical delay{what} {critical_ms} ms at {hertz} Hz{estimate}{}",
+            rig.unwrap_or_default()
+        )
     } else if critical.frequency_hz.is_finite() {
         format!(
             "any delay makes this loop unstable: the motion at {hertz} Hz has no damping; give the \

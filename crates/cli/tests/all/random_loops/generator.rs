@@ -32,9 +32,23 @@ pub struct Drawn {
     pub kinds: Kinds,
 }
 
+/// What shakes a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// A push after which its motions are watched.
+    Push,
+    /// The load of a test.
+    Test,
+}
+
 /// The loop of a seed. What the program refuses is drawn again with the next
 /// `attempt`.
 pub fn draw(seed: u64, attempt: u32) -> Drawn {
+    draw_with(seed, attempt, Load::Push)
+}
+
+/// The same with another load.
+pub fn draw_with(seed: u64, attempt: u32, load: Load) -> Drawn {
     let mut draw = Draw(Stream::new(seed, &format!("random loop {attempt}")));
     let structure = Structure::draw(&mut draw);
     let ratio = if draw.chance(0.3) { draw.pick(&[1, 2, 2, 3, 4, 5, 6, 8, 10, 16]) } else { 0 };
@@ -68,26 +82,19 @@ pub fn draw(seed: u64, attempt: u32) -> Drawn {
     if late > 0 {
         features.push("late force");
     }
+    let width_s = 3.0 * ratio.max(1) as f64 * step_s;
+    let ticks = if load == Load::Push { rate_hz as usize } else { 1024 + 512 * draw.below(5) };
+    let duration_s = ticks as f64 * step_s;
     let mut text = format!(
-        "title = \"Random loop {seed}.{attempt}\"\nduration = \"1 s\"\n\n{}\n{specimen}\n",
+        "title = \"Random loop {seed}.{attempt}\"\nduration = \"{duration_s} s\"\n\n{}\n{specimen}\n",
         structure.text
     );
-    let width_s = 3.0 * ratio.max(1) as f64 * step_s;
-    text += "[excitation]\n";
     // No load reaches what stands in the laboratory alone.
-    if !inside {
-        let _ = writeln!(
-            text,
-            "ground = {{ impulse = {{ amplitude = \"{PULSE:e} m/s^2\", width = \"{width_s:e} s\" }} }}"
-        );
-    }
-    for dof in 1..=loaded {
-        let force = PULSE * 1000.0 * draw.between(-3.0, 3.0);
-        let _ = writeln!(
-            text,
-            "[[excitation.force]]\ndof = {dof}\nimpulse = {{ amplitude = \"{force:e} N\", width = \"{width_s:e} s\" }}"
-        );
-    }
+    let ground = !inside;
+    text += &match load {
+        Load::Push => draw.push(ground, loaded, width_s),
+        Load::Test => draw.load(ground, loaded, duration_s, structure.slowest_hz(), &mut features),
+    };
     let feedback = match (&rig.kind, continuous) {
         (_, true) => "feedback = \"continuous\"\n",
         (RigKind::IdealHeld, _) => "feedback = \"held\"\n",
@@ -118,26 +125,103 @@ pub fn draw(seed: u64, attempt: u32) -> Drawn {
     }
 }
 
-struct Draw(Stream);
+pub struct Draw(Stream);
 
 impl Draw {
-    fn chance(&mut self, probability: f64) -> bool {
+    pub fn new(seed: u64, family: &str) -> Self {
+        Self(Stream::new(seed, family))
+    }
+
+    /// A push on the ground and on the first DOFs.
+    fn push(&mut self, ground: bool, loaded: usize, width_s: f64) -> String {
+        let mut text = "[excitation]\n".to_owned();
+        if ground {
+            let _ = writeln!(
+                text,
+                "ground = {{ impulse = {{ amplitude = \"{PULSE:e} m/s^2\", width = \"{width_s:e} s\" }} }}"
+            );
+        }
+        for dof in 1..=loaded {
+            let force = PULSE * 1000.0 * self.between(-3.0, 3.0);
+            let _ = writeln!(
+                text,
+                "[[excitation.force]]\ndof = {dof}\nimpulse = {{ amplitude = \"{force:e} N\", width = \"{width_s:e} s\" }}"
+            );
+        }
+        text
+    }
+
+    /// A ground motion, and at times a force; a force alone where the ground does not reach.
+    fn load(
+        &mut self,
+        ground: bool,
+        loaded: usize,
+        duration_s: f64,
+        hertz: f64,
+        features: &mut Vec<&'static str>,
+    ) -> String {
+        let mut text = "[excitation]\n".to_owned();
+        if ground {
+            let (kind, signal) = self.signal(duration_s, hertz, "m/s^2");
+            features.push(kind);
+            let _ = writeln!(text, "ground = {{ {signal} }}");
+        }
+        if !ground || self.chance(0.3) {
+            let (dof, (kind, signal)) =
+                (1 + self.below(loaded), self.signal(duration_s, hertz, "kN"));
+            features.push(kind);
+            let _ = writeln!(text, "[[excitation.force]]\ndof = {dof}\n{signal}");
+        }
+        text
+    }
+
+    fn signal(&mut self, duration_s: f64, hertz: f64, unit: &str) -> (&'static str, String) {
+        let size = self.log_between(0.1, 3.0);
+        let band = format!("band = [\"{:.3} Hz\", \"{:.3} Hz\"]", 0.5 * hertz, 4.0 * hertz);
+        match self.below(if unit == "kN" { 4 } else { 5 }) {
+            0 => {
+                let width_s = 0.1 * duration_s;
+                let words = format!(
+                    "impulse = {{ amplitude = \"{size:.3} {unit}\", width = \"{width_s:e} s\" }}"
+                );
+                ("impulse", words)
+            }
+            1 => {
+                let hertz = hertz * self.between(0.3, 3.0);
+                let words = format!(
+                    "harmonic = {{ amplitude = \"{size:.3} {unit}\", frequency = \"{hertz:.3} Hz\" }}"
+                );
+                ("harmonic", words)
+            }
+            2 => ("noise load", format!("noise = {{ rms = \"{size:.3} {unit}\", {band} }}")),
+            3 => {
+                let words = format!(
+                    "multisine = {{ rms = \"{size:.3} {unit}\", {band}, period = \"{:e} s\" }}",
+                    4.0 / hertz
+                );
+                ("multisine", words)
+            }
+            _ => ("earthquake", format!("synthetic = {{ peak = \"{size:.3} m/s^2\" }}")),
+        }
+    }
+
+    pub fn chance(&mut self, probability: f64) -> bool {
         self.0.uniform() < probability
     }
 
-    fn below(&mut self, count: usize) -> usize {
+    pub fn below(&mut self, count: usize) -> usize {
         ((count as f64 * self.0.uniform()) as usize).min(count - 1)
     }
 
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
 
-    fn between(&mut self, low: f64, high: f64) -> f64 {
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.0.uniform()
     }
 
-    fn log_between(&mut self, low: f64, high: f64) -> f64 {
+    pub fn log_between(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.0.uniform())
     }
 

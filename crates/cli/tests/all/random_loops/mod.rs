@@ -5,7 +5,9 @@
 //! and what remains of the motion says how it really grows (`growth`). No model of
 //! the loop stands on that side. `docs/random-loops.md` says how to run more.
 
+mod agreement;
 mod comparison;
+mod experiment;
 mod generator;
 mod growth;
 
@@ -15,10 +17,14 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use agreement::{Agreement, agreement};
 use comparison::{Compared, Outcome, compare, compare_file};
 
 /// Loops that are compared in an ordinary run of the tests.
 const LOOPS: u64 = 200;
+
+/// Experiments that are compared in an ordinary run of the tests.
+const EXPERIMENTS: u64 = 300;
 
 /// Known cases that are refused: their step is too long for their integrator.
 const REFUSED: [&str; 2] = ["rk4-damper-ideal", "rk4-indefinite"];
@@ -31,8 +37,12 @@ fn number(name: &str, absent: u64) -> u64 {
     from_environment(name).map_or(absent, |text| text.parse().expect("a whole number"))
 }
 
-/// Compares the loops of all seeds on all cores; in the order of the seeds.
 fn compare_all(seeds: std::ops::Range<u64>) -> Vec<Compared> {
+    of_all(seeds, compare)
+}
+
+/// Looks at all seeds on all cores; in the order of the seeds.
+fn of_all<T: Send>(seeds: std::ops::Range<u64>, one: fn(u64) -> T) -> Vec<T> {
     let next = AtomicU64::new(seeds.start);
     let done = Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -44,15 +54,38 @@ fn compare_all(seeds: std::ops::Range<u64>) -> Vec<Compared> {
                     if seed >= seeds.end {
                         return;
                     }
-                    let compared = compare(seed);
-                    done.lock().unwrap().push(compared);
+                    let found = one(seed);
+                    done.lock().unwrap().push((seed, found));
                 }
             });
         }
     });
     let mut all = done.into_inner().unwrap();
-    all.sort_by_key(|compared| compared.seed);
-    all
+    all.sort_by_key(|(seed, _)| *seed);
+    all.into_iter().map(|(_, found)| found).collect()
+}
+
+/// Headline and findings, record, report and JSON, energies, replay, forecast and row of a sweep.
+#[test]
+fn everything_that_is_said_of_random_experiments_agrees() {
+    if let Some(seed) = from_environment("TWINRIG_RANDOM_EXPERIMENT") {
+        let one = agreement(seed.parse().expect("a seed"));
+        println!("{}\n{:?} {:?}", one.text, one.level, one.failures);
+        return;
+    }
+    let from = number("TWINRIG_RANDOM_EXPERIMENTS_FROM", 1);
+    let seeds = from..from + number("TWINRIG_RANDOM_EXPERIMENTS", EXPERIMENTS);
+    let all = of_all(seeds, agreement);
+    let mut failed = String::new();
+    for Agreement { seed, failures, .. } in all.iter().filter(|one| !one.failures.is_empty()) {
+        let _ = writeln!(failed, "seed {seed}: {}", failures.join("; "));
+    }
+    let table = agreement::table(&all);
+    println!("{table}");
+    if let Some(path) = from_environment("TWINRIG_RANDOM_EXPERIMENTS_TABLE") {
+        std::fs::write(path, format!("{failed}{table}")).unwrap();
+    }
+    assert!(failed.is_empty(), "{failed}");
 }
 
 #[test]

@@ -286,12 +286,17 @@ impl Case {
 
     pub(crate) fn parts(&self, plant: Plant, load: Load) -> LoopParts {
         let numerical = self.substructures().numerical;
+        let lag_s = plant.numerical.velocity_lag_s();
         LoopParts {
-            plant,
             compensator: self.compensator(),
             limits: self.limits.clone(),
             safe_path: self.safe_path,
-            monitor: EnergyMonitor::new(&numerical, self.rule, 1.0, self.stop_at),
+            monitor: EnergyMonitor::new(&numerical, self.rule, 1.0, self.stop_at).for_method(
+                self.method,
+                lag_s,
+                &numerical,
+            ),
+            plant,
             load,
             step_s: self.step_s,
             every: self.every,
