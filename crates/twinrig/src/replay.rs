@@ -32,7 +32,9 @@ impl ReplayKind {
     pub fn words(self) -> &'static str {
         match self {
             Self::Measurements => "fed with the recorded measurements",
-            Self::Seed => "run again from its seed: rig and numerical part are one system, or balance within the tick",
+            Self::Seed => {
+                "run again from its seed: rig and numerical part are one system, or balance within the tick"
+            }
         }
     }
 }

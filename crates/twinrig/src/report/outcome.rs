@@ -7,7 +7,7 @@ use runtime::record::{EventKind, EventNote, TripNote};
 use serde::Serialize;
 
 use super::view::View;
-use crate::page::text::{counted, label, plain, seconds};
+use crate::page::text::{counted, label, label_of, plain, seconds};
 
 /// How a test ended, the gravest last: a trip outweighs a record that ends too early, that a
 /// load that broke off, that gaps.
@@ -167,7 +167,8 @@ fn after_trip(view: &View<'_>, trip: &TripNote) -> String {
 
 /// The text as the start of a sentence, without a full stop at its end.
 pub(crate) fn sentence(text: &str) -> String {
-    let text = label(text);
+    // A reason is never cut short of its end.
+    let text = label_of(text, 1000);
     let text = text.trim_end_matches('.');
     let mut chars = text.chars();
     match chars.next() {
