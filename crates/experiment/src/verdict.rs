@@ -22,6 +22,10 @@ pub struct VerdictSpec {
     /// Overruns, missed periods and answers of the rig that were bridged, as a share of all ticks.
     #[key(ratio, positive, default = ["0.1 %", "5 %"])]
     pub late_ticks: [f64; 2],
+    /// Error of a reduced model: of the response at the interface, and of the eigenvalues and
+    /// natural frequencies in the band.
+    #[key(ratio, positive, default = ["1 %", "10 %"])]
+    pub reduction_error: [f64; 2],
     /// Delay margin below which a stable loop is doubtful, as a share of the rig's own delay.
     #[key(ratio, not_negative, default = "25 %")]
     pub delay_margin: f64,

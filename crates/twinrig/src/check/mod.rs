@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub use iterative::{Feedback, IterativeCheck};
 pub use page::margin_numbers;
-pub(crate) use verdict::reasons;
+pub(crate) use verdict::{UNSTABLE, reasons};
 pub use verdict::{in_short, of_mode, verdict};
 
 use crate::assembly::ReductionFacts;
