@@ -19,6 +19,8 @@ use thiserror::Error;
 pub const FEWEST_SAMPLES: usize = 512;
 /// Fewest segments: with fewer the coherence means nothing.
 pub const FEWEST_SEGMENTS: usize = 3;
+/// Lines further apart than this, Hz, show little of an actuator's response.
+const COARSE_HZ: f64 = 2.0;
 /// Lines next to zero that a Hann window fills with the removed mean.
 const LINES_OF_MEAN: usize = 2;
 /// Highest degree tried where the order is automatic.
@@ -97,6 +99,17 @@ pub enum IdentificationError {
         samples: usize,
         /// Samples needed.
         needed: usize,
+    },
+    /// The record is so short that its lines lie too far apart.
+    #[error(
+        "{duration_s} s are too short: the lines of the spectra lie {spacing_hz:.1} Hz apart, and \
+         the measured motion follows the command on none of them; record for 30 s or more"
+    )]
+    TooCoarse {
+        /// Length of the record.
+        duration_s: f64,
+        /// Between two lines.
+        spacing_hz: f64,
     },
     /// A signal does not move.
     #[error("the {signal} is constant ({value}): there is nothing to identify")]
@@ -259,17 +272,29 @@ pub fn identify(
     let segment = check(samples, settings)?;
     let step_s = 1.0 / samples.rate_hz;
     let spectra = Spectra::new(samples.command, samples.measured, segment, samples.rate_hz)?;
-    let band_hz = match settings.band_hz {
-        Some(band_hz) => band_hz,
-        None => band::find(&spectra)?,
+    let spacing_hz = samples.rate_hz / segment as f64;
+    let band_hz = match (settings.band_hz, band::find(&spectra)) {
+        (Some(band_hz), _) => band_hz,
+        (None, Err(IdentificationError::NoBand { .. })) if spacing_hz > COARSE_HZ => {
+            let duration_s = samples.command.len() as f64 / samples.rate_hz;
+            return Err(IdentificationError::TooCoarse { duration_s, spacing_hz });
+        }
+        (None, found) => found?,
     };
     let chosen = band::lines(&spectra, band_hz)?;
     let mut data = response_data(&spectra, &chosen, settings.hold, step_s, |_| Complex::ZERO);
     let mut judged = judge(&data, settings)?;
     let mut residual = None;
     if settings.hold == Hold::Zero {
-        (judged, data, residual) =
-            refine::refine(samples, settings, segment, &chosen, judged, data)?;
+        let refined = match settings.order {
+            OrderChoice::Automatic => {
+                refine::simplest_of(samples, settings, segment, &chosen, judged, data)
+            }
+            OrderChoice::Given(_) => {
+                refine::refine(samples, settings, segment, &chosen, judged, data)
+            }
+        };
+        (judged, data, residual) = refined?;
     }
     let line = |k: usize| line(&spectra, k, settings.hold, step_s);
     let in_band: Vec<Line> = chosen.iter().map(|&k| line(k)).collect();

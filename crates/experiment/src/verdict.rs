@@ -40,6 +40,10 @@ pub struct VerdictSpec {
     /// peak.
     #[key(ratio, positive, default = ["5 %", "30 %"])]
     pub interval: [f64; 2],
+    /// Error of a reduced model: of the response at the interface, and of the eigenvalues and
+    /// natural frequencies in the band.
+    #[key(ratio, positive, default = ["1 %", "10 %"])]
+    pub reduction_error: [f64; 2],
     /// Delay margin below which a stable loop is doubtful, as a share of the rig's own delay.
     #[key(ratio, not_negative, default = "25 %")]
     pub delay_margin: f64,

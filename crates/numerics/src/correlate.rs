@@ -1,5 +1,8 @@
 //! Sums of products of two signals at many lags, in one pass over them.
 
+use rustfft::FftPlanner;
+
+use crate::Complex;
 use crate::lanes::{LANES, Lane, Lanes};
 use crate::simd::for_avx2;
 
@@ -68,6 +71,26 @@ fn add_block<T: Lane>(
             *sum += pairs.fold(T::ZERO, |sum, (x, y)| sum + *x * *y);
         }
     }
+}
+
+/// Σᵢ x\[i\] y\[i + k\] for k up to `longest`, by Fourier transforms: for lags too many to go
+/// through one by one.
+pub fn correlated(x: &[f64], y: &[f64], longest: usize) -> Vec<f64> {
+    // As long as both, so that nothing comes round.
+    let size = (x.len().max(y.len()) + longest + 1).next_power_of_two();
+    let sample = |signal: &[f64], at: usize| signal.get(at).copied().unwrap_or(0.0);
+    let mut both: Vec<Complex> =
+        (0..size).map(|at| Complex::new(sample(x, at), sample(y, at))).collect();
+    let mut planner = FftPlanner::new();
+    planner.plan_fft_forward(size).process(&mut both);
+    let product = |at: usize| {
+        let (here, there) = (both[at], both[(size - at) % size].conj());
+        let (x, y) = ((here + there) * 0.5, (here - there) * Complex::new(0.0, -0.5));
+        x.conj() * y
+    };
+    let mut products: Vec<Complex> = (0..size).map(product).collect();
+    planner.plan_fft_inverse(size).process(&mut products);
+    products.iter().take(longest + 1).map(|sum| sum.re / size as f64).collect()
 }
 
 for_avx2!(fn add_single = plain_single(x: &[f64], y: &[f64], sums: &mut [f64]));
@@ -142,6 +165,17 @@ mod tests {
             blockwise(x, y, lags, add_lagged),
             blockwise(x, y, lags, |x, y, out| add_block(x, y, out, T::WIDTH, plain)),
         ]
+    }
+
+    #[test]
+    fn transforms_agree_with_the_definition() {
+        for (n, m, longest) in [(0, 0, 2), (1, 3, 1), (100, 100, 99), (37, 80, 60)] {
+            let (x, y) = (noise(n, "x"), noise(m, "y"));
+            for (lag, sum) in correlated(&x, &y, longest).into_iter().enumerate() {
+                let exact: f64 = x.iter().zip(y.iter().skip(lag)).map(|(x, y)| x * y).sum();
+                assert!((sum - exact).abs() < 1e-12, "{n}, {m}, lag {lag}: {sum} for {exact}");
+            }
+        }
     }
 
     #[test]

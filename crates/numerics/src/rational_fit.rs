@@ -6,7 +6,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-pub use order::{Choice, OrderError, choose_orders};
+pub use order::{Choice, OrderError, Simplest, choose_orders, schwarz, simplest};
 
 use thiserror::Error;
 

@@ -10,6 +10,7 @@ pub mod chart;
 pub mod check;
 mod error;
 pub mod estimate;
+mod evidence;
 pub mod export;
 pub mod fit;
 pub mod forecast;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::table::Table;
+use crate::verdict::{Level, Verdict};
 
 /// Lines and tables, one below the other, without a terminal: who has one lays them
 /// out.
@@ -16,6 +17,8 @@ pub enum Piece {
     Lines(String),
     /// A table.
     Table(Table),
+    /// How far the result can be trusted, and the line that says so.
+    Headline(Level, String),
 }
 
 impl Words {
@@ -26,6 +29,13 @@ impl Words {
             Some(Piece::Lines(lines)) => *lines += &format!("{text}\n"),
             _ => self.0.push(Piece::Lines(format!("{text}\n"))),
         }
+    }
+
+    /// Adds a verdict: its headline, and every reason with its remedy.
+    pub fn verdict(&mut self, verdict: &Verdict) {
+        let mut lines = verdict.lines().into_iter();
+        self.0.extend(lines.next().map(|headline| Piece::Headline(verdict.level, headline)));
+        lines.for_each(|reason| self.line(reason));
     }
 
     /// Adds a table, if there is something in it.
@@ -49,6 +59,7 @@ impl fmt::Display for Words {
             match piece {
                 Piece::Lines(lines) => f.write_str(lines)?,
                 Piece::Table(table) => table.fmt(f)?,
+                Piece::Headline(_, line) => writeln!(f, "{line}")?,
             }
         }
         Ok(())

@@ -9,7 +9,7 @@
 use numerics::lanes::{LANES, Lane, Lanes, Work, widely};
 
 use super::compare::{Centre, Comparison, PART as BLOCK, Running, Sums, from_sums};
-use super::measure::lags;
+use super::measure::{correlations, decided};
 use super::{Criterion, InterfaceErrors, listed};
 
 /// What a signal of every lane is compared with.
@@ -49,10 +49,21 @@ pub struct Room {
     measured: Vec<Lanes>,
 }
 
+impl Room {
+    /// The measured motion of a lane.
+    pub fn measured(&self, lane: usize) -> Vec<f64> {
+        alone(&self.measured, lane)
+    }
+}
+
+/// The signal of a lane.
+fn alone(signal: &[Lanes], lane: usize) -> Vec<f64> {
+    signal.iter().map(|all| all.lane(lane)).collect()
+}
+
 /// The criteria of a few tests with one interface DOF each.
 pub struct InStep<'a> {
     rate_hz: f64,
-    longest_lag: usize,
     frames: usize,
     room: Room,
     /// Samples that are not summed yet.
@@ -88,7 +99,6 @@ impl<'a> InStep<'a> {
     /// For signals of `frames` samples; `None` if a reference is of another length.
     pub fn new(
         rate_hz: f64,
-        longest_lag: usize,
         frames: usize,
         interface: Target<'a>,
         floors: Vec<Target<'a>>,
@@ -107,7 +117,6 @@ impl<'a> InStep<'a> {
             |target| Compared { target, error: Running::default(), block: [Lanes::ZERO; BLOCK] };
         Some(Self {
             rate_hz,
-            longest_lag,
             frames,
             room,
             waiting: 0,
@@ -150,13 +159,15 @@ impl<'a> InStep<'a> {
         let centres: [_; LANES] = std::array::from_fn(|lane| {
             Some([centre(&self.desired, lane)?, centre(&self.measured, lane)?])
         });
-        let lags = lags(desired, measured, &centres, self.longest_lag);
+        let near = correlations(desired, measured, &centres, self.rate_hz);
         let found = std::array::from_fn(|lane| {
             let tracking = from_sums(&self.tracking.lane(lane), &self.desired.lane(lane))?;
             let answer = self.interface.comparison(lane)?;
+            let signals = || [&self.room.desired, &self.room.measured].map(|of| alone(of, lane));
+            let (near, centres) = (near[lane].as_deref()?, centres[lane]?);
             let interface = InterfaceErrors {
                 name: self.interface.target.name,
-                lag: lags[lane]?,
+                lag: decided(Some(near), centres, self.rate_hz, signals),
                 tracking,
                 answer: Some(answer),
             };
@@ -256,7 +267,7 @@ mod tests {
         };
         let floors = vec![target("2", 1), target("3", 2)];
         let mut criteria =
-            InStep::new(4096.0, 49, frames, target("1", 0), floors, room).expect("same lengths");
+            InStep::new(4096.0, frames, target("1", 0), floors, room).expect("same lengths");
         for at in 0..frames {
             let of = |which: usize| Lanes::each(|lane| tests[lane][which][at]);
             criteria.push(of(0), of(1), |floor| of(2 + floor));
@@ -269,8 +280,7 @@ mod tests {
         let floor =
             |name, numerical, at: usize| Floor { name, numerical, reference: Some(&reference[at]) };
         let floors = [floor("2", second, 1), floor("3", third, 2)];
-        let signals =
-            Signals { rate_hz: 4096.0, longest_lag: 49, interfaces: &[interface], floors: &floors };
+        let signals = Signals { rate_hz: 4096.0, interfaces: &[interface], floors: &floors };
         let peak = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, |p, v| v.abs().max(p));
         Found {
             criteria: evaluate(&signals),
@@ -328,7 +338,7 @@ mod tests {
             extents: [Sums::of(&long[0][..length]); LANES],
         };
         let new = |interface, floor| {
-            InStep::new(4096.0, 49, 100, target(interface), vec![target(floor)], Room::default())
+            InStep::new(4096.0, 100, target(interface), vec![target(floor)], Room::default())
         };
         assert!(new(99, 100).is_none() && new(100, 99).is_none());
         for pushed in [0, 99, 101, 200] {

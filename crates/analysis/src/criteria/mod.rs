@@ -8,7 +8,7 @@
 //!
 //! | id | quantity |
 //! |---|---|
-//! | J1 | delay of x_m behind x_n by largest correlation, ms |
+//! | J1 | delay of x_m behind x_n by largest correlation, to a fraction of a sample, ms |
 //! | J2 | std(x_m − x_n) / std(x_n), % |
 //! | J3 | max\|x_m − x_n\| / max\|x_n\|, % |
 //! | J4 | std(x_m − x_r) / std(x_r), % |
@@ -25,7 +25,7 @@ mod measure;
 
 pub use compare::{Comparison, Sums as Extent, compare, nrmse};
 pub use in_step::{Found, InStep, Room, Target};
-pub use measure::{Lag, Peak, benchmark_lags, exceeds, peak, tracking_delay};
+pub use measure::{Lag, Peak, exceeds, peak, tracking_delay};
 
 use thiserror::Error;
 
@@ -81,6 +81,12 @@ pub enum Note {
     /// There is no reference to compare with.
     #[error("no reference to compare with")]
     NoReference,
+    /// The motion repeats itself, so that this delay, ms, fits as well.
+    #[error("the motion repeats itself: a delay of {0:.2} ms fits as well")]
+    Repeats(f64),
+    /// At the best lag the signals are so little alike.
+    #[error("the two motions correlate by {0:.2} only: no delay can be told")]
+    Unlike(f64),
 }
 
 /// The signals of one interface DOF, sampled together.
@@ -113,8 +119,6 @@ pub struct Floor<'a> {
 pub struct Signals<'a> {
     /// Samples per second of every signal.
     pub rate_hz: f64,
-    /// The longest lag of J1 in samples; [`benchmark_lags`] gives the benchmark's.
-    pub longest_lag: usize,
     /// The interface DOFs.
     pub interfaces: &'a [Interface<'a>],
     /// The further DOFs.
@@ -132,6 +136,9 @@ struct InterfaceErrors<'a> {
 /// The name of a further DOF, and what its criteria are made of.
 type FloorErrors<'a> = (&'a str, Option<Comparison>);
 
+/// Signals that correlate by less have no delay that means anything.
+const ALIKE: f64 = 0.5;
+
 /// All criteria of a test, in the benchmark's order.
 pub fn evaluate(signals: &Signals<'_>) -> Vec<Criterion> {
     let interfaces: Vec<_> = signals
@@ -139,7 +146,7 @@ pub fn evaluate(signals: &Signals<'_>) -> Vec<Criterion> {
         .iter()
         .map(|one| InterfaceErrors {
             name: one.name,
-            lag: tracking_delay(one.desired, one.measured, signals.longest_lag),
+            lag: tracking_delay(one.desired, one.measured, signals.rate_hz),
             tracking: compare(one.measured, one.desired),
             answer: one.reference.map(|reference| compare(one.measured, reference)),
         })
@@ -187,9 +194,13 @@ fn listed(
 }
 
 fn delay_criterion(rate_hz: f64, subject: Subject, lag: Option<Lag>) -> Criterion {
-    let ms = |samples: usize| 1e3 * samples as f64 / rate_hz;
+    let ms = |samples: f64| 1e3 * samples / rate_hz;
     let lag = lag.filter(|_| rate_hz.is_finite() && rate_hz > 0.0);
-    let at_limit = lag.filter(|lag| lag.at_limit);
+    let note = |lag: Lag| match lag.again {
+        _ if lag.correlation < ALIKE => Some(Note::Unlike(lag.correlation)),
+        _ if lag.at_limit => Some(Note::LongestLag(ms(lag.samples))),
+        again => again.map(|again| Note::Repeats(ms(again as f64))),
+    };
     Criterion {
         id: "J1".to_owned(),
         measure: Measure::TrackingDelay,
@@ -197,7 +208,7 @@ fn delay_criterion(rate_hz: f64, subject: Subject, lag: Option<Lag>) -> Criterio
         quantity: "tracking delay of the measured behind the desired motion".to_owned(),
         value: lag.map(|lag| ms(lag.samples)),
         unit: "ms",
-        note: at_limit.map(|lag| Note::LongestLag(ms(lag.samples))),
+        note: lag.and_then(note),
     }
 }
 
@@ -234,7 +245,7 @@ mod tests {
     }
 
     fn evaluated(interfaces: &[Interface<'_>], floors: &[Floor<'_>]) -> Vec<Criterion> {
-        evaluate(&Signals { rate_hz: 4096.0, longest_lag: 49, interfaces, floors })
+        evaluate(&Signals { rate_hz: 4096.0, interfaces, floors })
     }
 
     #[test]
@@ -266,20 +277,21 @@ mod tests {
         let interface =
             Interface { name: "1", desired: &desired, measured: &measured, reference: None };
         let criteria = evaluated(&[interface], &[]);
-        assert_eq!(criteria[0].value, Some(1e3 * 19.0 / 4096.0));
+        let delay_ms = criteria[0].value.expect("a delay");
+        assert!((delay_ms - 1e3 * 19.0 / 4096.0).abs() < 0.002, "{delay_ms}");
         assert_eq!(criteria[3].value, None);
         assert_eq!(criteria[3].note, Some(Note::NoReference));
     }
 
     #[test]
-    fn a_delay_at_the_end_of_the_search_carries_a_note() {
-        let (desired, measured) = (wave(1.0, 0), wave(1.0, 97));
-        let interface =
-            Interface { name: "1", desired: &desired, measured: &measured, reference: None };
-        let criteria = evaluated(&[interface], &[]);
-        assert_eq!(criteria[0].value, Some(1e3 * 49.0 / 4096.0));
-        let note = criteria[0].note.expect("a note").to_string();
-        assert_eq!(note, "the longest delay searched is 11.96 ms: it may be longer");
+    fn a_delay_that_means_nothing_carries_a_note() {
+        let desired = wave(1.0, 0);
+        // What is not related to it.
+        let other: Vec<f64> = (0..8192).map(|i| ((i * i % 8191) as f64).sin()).collect();
+        let of = |measured| Interface { name: "1", desired: &desired, measured, reference: None };
+        let note = |measured| evaluated(&[of(measured)], &[])[0].note;
+        assert!(matches!(note(&other), Some(Note::Unlike(_))), "{:?}", note(&other));
+        assert_eq!(note(&wave(1.0, 97)), None);
     }
 
     #[test]
@@ -288,8 +300,7 @@ mod tests {
         let interface =
             |name| Interface { name, desired: &desired, measured: &desired, reference: None };
         let interfaces = [interface("east"), interface("west")];
-        let signals =
-            Signals { rate_hz: 0.0, longest_lag: 9, interfaces: &interfaces, floors: &[] };
+        let signals = Signals { rate_hz: 0.0, interfaces: &interfaces, floors: &[] };
         let criteria = evaluate(&signals);
         assert_eq!(criteria.len(), 10);
         assert_eq!(criteria[0].id, "J1.east");

@@ -1,15 +1,48 @@
 //! The fit repeated on what the first one left over.
 
 use numerics::held_response::held_response;
-use numerics::rational_fit::{Choice, RationalFit, ResponseData};
+use numerics::rational_fit::{Choice, RationalFit, ResponseData, schwarz, simplest};
 use numerics::welch::Spectra;
 
-use super::{IdentificationError, Samples, Settings, judge, response_data};
+use super::{IdentificationError, OrderChoice, Samples, Settings, judge, response_data};
 
 /// Repetitions: each takes away all but a thousandth of what a window smears.
 const MOST_REPETITIONS: usize = 6;
 /// Relative change of a coefficient that ends them.
 const SETTLED: f64 = 1e-9;
+
+/// The smallest rms, over that of the measured motion, that counts: what a fit leaves of samples
+/// without noise is rounding, and says nothing of its degrees.
+const EXACT: f64 = 1e-6;
+
+/// The simplest of the functions that were tried. What a window smears of a function of too few
+/// degrees, or without its delay, one of higher degree takes up: so each is fitted until it
+/// settles, and judged by what it then leaves of the measured motion.
+pub(super) fn simplest_of(
+    samples: Samples<'_>,
+    settings: &Settings,
+    segment: usize,
+    chosen: &[usize],
+    first: Choice,
+    data: ResponseData,
+) -> Result<(Choice, ResponseData, Option<f64>), IdentificationError> {
+    let count = samples.measured.len() as f64;
+    let candidates = first.tried.iter().filter_map(|&(orders, _)| {
+        let given = Settings { order: OrderChoice::Given(orders), ..*settings };
+        let start = judge(&data, &given).ok()?;
+        let refined = refine(samples, &given, segment, chosen, start, data.clone()).ok()?;
+        let left = refined.2?.max(EXACT);
+        let fit = &refined.0.fit;
+        let criterion = schwarz(count, left * left, fit.parameters);
+        fit.is_candidate().then_some((refined, orders, criterion))
+    });
+    match simplest(candidates.collect(), |(choice, ..)| &choice.fit) {
+        None => Ok((first, data, None)),
+        Some(((choice, data, residual), _, criterion, tried)) => {
+            Ok((Choice { criterion, tried, ..choice }, data, residual))
+        }
+    }
+}
 
 /// Fits again until the coefficients settle. Gives the last fit, the
 /// response it was made to, and the rms of what it leaves of the measured

@@ -7,7 +7,7 @@ use serde_json::json;
 use twinrig::chart::{Chart, Depth, Model, Options, Refinement, Verdict};
 use twinrig::page::KeyNumber;
 use twinrig::page::text::label;
-use twinrig::words::{Words, counted, number};
+use twinrig::words::{Words, number};
 
 use super::error::CliError;
 use super::file::{OtherValues, folder, read};
@@ -83,26 +83,27 @@ pub(super) fn chart(arguments: &ChartArguments, output: Output) -> Result<Exit, 
     let folder = folder.display().to_string();
     let mut document = chart.summary();
     document["folder"] = json!(folder);
-    Ok(output.show(&document, || {
+    let shown = output.show(&document, || {
         let mut words = words(&chart);
         words.line(written(&folder, &files));
         words
-    }))
+    });
+    Ok(Exit::of_verdict(&chart.verdict, shown))
 }
 
 fn words(chart: &Chart) -> Words {
     let (axes, grid) = (chart.judge.axes(), &chart.grid);
     let mut words = Words::from(label(&chart.judge.experiment().title));
+    words.verdict(&chart.verdict);
     for (name, axis) in ["x", "y"].into_iter().zip(axes) {
         words.line(format!("{name}: {}, {}", axis.target.path, axis.ends()));
     }
     words.line(format!("{}\n", chart.model_words()));
-    match &chart.declared {
-        None => words.line("the declared experiment is not on this chart"),
-        Some((_, judged)) => words.line(match judged.verdict {
+    if let Some((_, judged)) = &chart.declared {
+        words.line(match judged.verdict {
             Verdict::Unstable => "the declared experiment: UNSTABLE".to_owned(),
             verdict => format!("the declared experiment: {}", verdict.word()),
-        }),
+        });
     }
     for (axis, KeyNumber { value, limit, .. }) in axes.iter().zip(chart.numbers()) {
         words.line(format!("  {}: {limit}; declared {value}", axis.target.path));
@@ -110,11 +111,6 @@ fn words(chart: &Chart) -> Words {
     let unknown = grid.count(Verdict::Unknown);
     let of = if unknown > 0 { "what could be judged" } else { "the chart" };
     words.line(format!("{} % of {of} is stable", number(100.0 * grid.stable_share())));
-    if let Some(reason) = chart.judge.trouble().filter(|_| unknown > 0) {
-        let (points, first) = (counted(unknown, "point"), reason.lines().next());
-        let first = first.unwrap_or_default();
-        words.line(format!("{points} could not be judged, the first because: {first}"));
-    }
     chart.cross_check.iter().flatten().for_each(|line| words.line(line));
     let [columns, rows] = grid.size;
     words.line(format!(

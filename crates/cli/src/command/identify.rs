@@ -128,7 +128,8 @@ pub(super) fn identify(arguments: &IdentifyArguments, output: Output) -> Result<
             identify_record(input, &folder, &options)?
         }
     };
-    Ok(output.show(&found, || words(&found)))
+    let shown = output.show(&found, || words(&found));
+    Ok(Exit::of_verdict(&found.verdict, shown))
 }
 
 /// Drives the rig of an experiment.
@@ -156,13 +157,12 @@ fn out(arguments: &IdentifyArguments, name: &str) -> PathBuf {
 /// What was identified and what is advised, as tables.
 fn words(found: &IdentifyResult) -> Words {
     let mut words = Words::default();
+    words.verdict(&found.verdict);
+    words.line("");
     for advised in &found.results {
         let result = &advised.result;
         words.line(format!("{}\n", title(result)));
         words.table(table(result));
-        for caution in &result.found.cautions {
-            words.line(format!("caution: {caution}"));
-        }
         match &advised.choice {
             Ok(choice) => {
                 let table = choice.shown();

@@ -269,8 +269,21 @@ fn rendered(words: &Words) -> String {
     let pieces = words.0.iter().map(|piece| match piece {
         WordPiece::Lines(lines) => lines.clone(),
         WordPiece::Table(table) => layout(table),
+        WordPiece::Headline(level, line) => format!("{}\n", painted(*level, line)),
     });
     pieces.collect()
+}
+
+/// A verdict in its colour, where a terminal shows it.
+fn painted(level: Level, line: &str) -> String {
+    if !io::stdout().is_terminal() || std::env::var_os("NO_COLOR").is_some() {
+        return line.to_owned();
+    }
+    match level {
+        Level::Sound => line.green().bold().to_string(),
+        Level::Doubtful => line.yellow().bold().to_string(),
+        Level::Wrong | Level::Unsafe => line.red().bold().to_string(),
+    }
 }
 
 /// A table in the house style.

@@ -45,14 +45,16 @@ pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Result<Exit
     let done = test.reduce(&folder, &options, &mut Looker::new(output, ""))?;
     let shown = output.show(&done, || {
         let mut words = Words::default();
-        words.line(format!("{}\n", done.found.title));
+        words.line(&done.found.title);
+        words.verdict(&done.found.verdict);
+        words.line("");
         let rows = done.found.rows().into_iter().map(|(name, value)| [name, value]);
         words.table(Table::new(&["quantity", "value"]).filled(rows));
         words.line(format!("\n{}", written(&done.folder, &done.files)));
         words
     });
     Ok(match &done.refused {
-        None => shown,
+        None => Exit::of_verdict(&done.found.verdict, shown),
         Some(refused) => {
             if output == Output::People {
                 output.refuse(refused);

@@ -63,7 +63,7 @@ pub(super) fn sweep(arguments: &SweepArguments, output: Output) -> Result<Exit, 
         return Ok(match variant.row.outcome {
             VariantStatus::Failed => Exit::Failed,
             VariantStatus::Tripped => Exit::Tripped,
-            VariantStatus::Completed => shown,
+            VariantStatus::Completed => Exit::of_verdict(&variant.verdict, shown),
         });
     }
     let folder = folder(arguments.out.as_ref(), &arguments.file, "-sweep");
@@ -72,7 +72,10 @@ pub(super) fn sweep(arguments: &SweepArguments, output: Output) -> Result<Exit, 
     drop(looker);
     let shown = output.show(&done, || words(&done));
     let failed = done.summary.count(VariantStatus::Failed);
-    Ok(if failed == done.summary.rows.len() { Exit::Failed } else { shown })
+    Ok(match failed == done.summary.rows.len() {
+        true => Exit::Failed,
+        false => Exit::of_verdict(&done.verdict, shown),
+    })
 }
 
 /// What of the command line decides what a variant is.
@@ -94,16 +97,19 @@ fn words(done: &Sweep) -> Words {
     let Sweep { study, summary, .. } = done;
     let mut words = Words::default();
     words.line(label(&study.experiment().title));
-    words.line(format!("{}\n", counts(summary)));
+    words.line(counts(summary));
+    words.verdict(&done.verdict);
+    words.line("");
     let rows = summary.statistics.iter().map(|statistics| {
         let (unit, cells) = statistics.cells();
         [titled(&statistics.metric.id, &unit)].into_iter().chain(cells).collect::<Vec<_>>()
     });
     let head = ["completed", "mean", "SD", "min", "median", "95 %", "max", "max in"];
     words.table(Table::new(&head).filled(rows));
+    summary.notes().iter().for_each(|note| words.line(format!("note: {}", label(note))));
     if let Some(worst) = summary.worst() {
         let (index, seed) = (worst.variant.index, worst.variant.seed);
-        words.line(format!("\nworst: variant {index} (seed {seed}), {}", verdict(worst)));
+        words.line(format!("\nworst: variant {index} (seed {seed}), {}", ending(worst)));
         for ((path, unit), value) in summary.columns.parameters.iter().zip(&worst.variant.values) {
             words.line(format!("  {path} = {}", quantity(*value, unit)));
         }
@@ -137,7 +143,7 @@ fn counts(summary: &Summary) -> String {
     )
 }
 
-fn verdict(row: &Row) -> String {
+fn ending(row: &Row) -> String {
     let stable = if row.stable == Some(false) { "unstable, " } else { "" };
     match &row.trip {
         Some(trip) => format!("{stable}tripped at {} s: {}", number(trip.time_s), row.reason),
@@ -153,8 +159,9 @@ fn row_words(columns: &Columns, row: &Row, folder: Option<&str>) -> Words {
         row.variant.index,
         row.variant.draw,
         row.variant.seed,
-        verdict(row)
+        ending(row)
     ));
+    words.verdict(&row.verdict);
     let mut table = Table::new(&["", "value"]);
     for ((path, unit), drawn) in columns.parameters.iter().zip(&row.variant.values) {
         table.row([path, &quantity(*drawn, unit)]);
@@ -164,6 +171,9 @@ fn row_words(columns: &Columns, row: &Row, folder: Option<&str>) -> Words {
         table.row([&name, &quantity(*found, unit)]);
     }
     words.table(table);
+    if !row.notes.is_empty() {
+        words.line(format!("note: {}", label(&row.notes)));
+    }
     if let Some(folder) = folder {
         words.line(format!(
             "written to {folder}: experiment.toml, record.arrow, report.html, summary.json"

@@ -11,6 +11,7 @@ use experiment::sweep::{Measure, SensorNoise, Spread, Target, Variation, with_va
 use experiment::{Experiment, Folder, SweepSpec};
 use serde_json::Value;
 use twinrig::sweep::{BATCH, Row, Study, VariantStatus, Workspace};
+use twinrig::verdict::Reason;
 use twinrig::{IN_PROCESS, RunOptions, Silent, StopHandle, Test};
 
 /// Time under load of a shortened test: the synthetic earthquakes have begun.
@@ -92,6 +93,16 @@ fn found(summary: &Value) -> BTreeMap<String, Value> {
         found.insert(id.to_owned(), Value::from(value));
     }
     found.insert("trip".to_owned(), summary["trip"]["time_s"].clone());
+    // What is found in the record alone: samples that are no numbers, answers that were bridged.
+    let reasons = summary["verdict"]["reasons"].as_array().unwrap().iter();
+    // A row ends with its trip; a record goes on, and its warning may come on the way to safe.
+    let tripped = !summary["trip"].is_null();
+    let of_record = |reason: &&Value| match reason["id"].as_str() {
+        Some("not_finite" | "late_ticks") => false,
+        Some("stability_warning") => !tripped,
+        _ => true,
+    };
+    found.insert("verdict".to_owned(), reasons.filter(of_record).cloned().collect());
     found
 }
 
@@ -101,6 +112,9 @@ fn told(study: &Study, row: &Row) -> BTreeMap<String, Value> {
     let mut told: BTreeMap<String, Value> =
         metrics.map(|(metric, value)| (metric.id.clone(), Value::from(*value))).collect();
     told.insert("trip".to_owned(), Value::from(row.trip.as_ref().map(|trip| trip.time_s)));
+    let counts = |reason: &&Reason| row.trip.is_none() || reason.id != "stability_warning";
+    let reasons: Vec<&Reason> = row.verdict.reasons.iter().filter(counts).collect();
+    told.insert("verdict".to_owned(), serde_json::to_value(reasons).unwrap());
     told
 }
 

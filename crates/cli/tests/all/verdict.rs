@@ -105,3 +105,188 @@ fn a_limit_cycle_that_wanders_is_found_in_the_run() {
     let found = reasons.iter().find(|reason| reason["id"] == "self_excited");
     assert!(found.is_some(), "{}", run["verdict"]);
 }
+
+#[test]
+fn a_sweep_is_as_grave_as_its_gravest_variant() {
+    let lab = Lab::new();
+    let vary = "runs = 1\n[[sweep.vary]]\nparameter = \"transfer_system.delay\"\n\
+                values = [\"1 ms\", \"20 ms\"]";
+    lab.write("test.toml", late(1.0).with("sweep", vary).text());
+    let sweep = lab.twinrig(["--json", "sweep", "test.toml", "--out", "out"]);
+    let (level, ids) = told(&sweep.json());
+    assert_eq!((sweep.verdict, level.as_str()), (11, "unsafe"), "{}", sweep.out);
+    assert!(ids.contains(&"unstable".to_owned()), "{ids:?}");
+    // The test is short: nothing has left any bounds yet, and yet one is unstable.
+    let summary = &sweep.json()["summary"];
+    assert_eq!((&summary["unstable"], &summary["unsafe"]), (&1.into(), &1.into()));
+    assert_eq!(told(summary), (level, ids));
+    let page = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
+    assert!(page.contains("banner bad"), "the banner");
+    // The variant says of itself what the sweep says of it, and what `run` says.
+    let alone = lab.twinrig(["--json", "sweep", "test.toml", "--only", "2", "--record", "two"]);
+    assert_eq!(alone.verdict, 11);
+    assert_eq!(told(&alone.json()), told(&alone.json()["summary"]));
+    let sound = lab.twinrig(["--json", "sweep", "test.toml", "--only", "1"]).json();
+    assert_ne!(told(&sound).0, "unsafe");
+    // A sweep that goes on where it stood has not forgotten.
+    let again = lab.twinrig(["--json", "sweep", "test.toml", "--out", "out"]).json();
+    assert_eq!((told(&again), &again["resumed_variants"]), (told(&sweep.json()), &2.into()));
+}
+
+#[test]
+fn the_delay_of_a_late_rig_is_told_to_a_fraction_of_a_tick() {
+    let lab = Lab::new();
+    let ground = "ground = { synthetic = { peak = \"0.1 g\" } }";
+    let tick_ms = 1e3 / 1024.0;
+    for delay_ms in [0.3 * tick_ms, 40.0 * tick_ms, 40.5 * tick_ms] {
+        let frame = late(delay_ms)
+            .top("duration = \"8 s\"")
+            .with("partition", "interface = [1]\nmass = [\"1 kg\"]")
+            .with("excitation", ground)
+            .text();
+        lab.write("test.toml", frame);
+        let run = lab.twinrig(["--json", "run", "test.toml", "--out", "out"]).json();
+        let found = &run["summary"]["criteria"][0];
+        let value = found["value"].as_f64().unwrap();
+        assert!((value - delay_ms).abs() < 0.05 * tick_ms, "{delay_ms} ms: {found}");
+        assert!(found["note"].is_null(), "{found}");
+    }
+}
+
+/// A chain of masses on springs as matrices in files, with an own `[reduction]`; masses of zero
+/// are allowed.
+fn reduced_chain(masses: &[f64], reduction: &str) -> Lab {
+    let lab = Lab::new();
+    let n = masses.len();
+    let file = |entries: Vec<String>| {
+        let head = "%%MatrixMarket matrix coordinate real symmetric";
+        format!("{head}\n{n} {n} {}\n{}\n", entries.len(), entries.join("\n"))
+    };
+    let mass = masses.iter().enumerate().filter(|(_, m)| **m != 0.0);
+    lab.write("m.mtx", file(mass.map(|(i, m)| format!("{0} {0} {m:e}", i + 1)).collect()));
+    let end = |i: usize| if i == n { 1e5 } else { 2e5 };
+    let diagonal = (1..=n).map(|i| format!("{i} {i} {:e}", end(i)));
+    let beside = (2..=n).map(|i| format!("{i} {} -1e5", i - 1));
+    lab.write("k.mtx", file(diagonal.chain(beside).collect()));
+    lab.write(
+        "chain.toml",
+        format!(
+            "title = \"Chain\"\nduration = \"1 s\"\n[structure]\n\
+             mass = {{ file = \"m.mtx\", unit = \"kg\" }}\n\
+             stiffness = {{ file = \"k.mtx\", unit = \"N/m\" }}\n\
+             damping = {{ rayleigh = {{ mass = \"0.1 1/s\", stiffness = \"1e-5 s\" }} }}\n\
+             [reduction]\n{reduction}\n[partition]\ninterface = [{n}]\nstiffness = [\"0 N/m\"]\n\
+             [excitation]\nground = {{ synthetic = {{ peak = \"0.1 g\" }} }}\n\
+             [integrator]\nmethod = \"newmark\"\nrate = \"2000 Hz\"\n[limits]\ncommand = \"20 mm\"\n"
+        ),
+    );
+    lab
+}
+
+fn reduce(lab: &Lab) -> (i32, serde_json::Value) {
+    let ran = lab.twinrig(["--json", "reduce", "chain.toml", "--out", "out"]);
+    (ran.verdict, ran.json())
+}
+
+#[test]
+fn a_dof_without_mass_is_reduced_at_any_size_by_either_method() {
+    let mut masses = [5.0; 12];
+    masses[6] = 0.0;
+    for method in ["rubin", "craig_bampton"] {
+        let all = format!("method = \"{method}\"\nerror = 0.001\nband = \"20 Hz\"");
+        let (exit, found) = reduce(&reduced_chain(&masses, &all));
+        assert_eq!((exit, told(&found).0.as_str()), (0, "sound"), "{method}: {found:#}");
+        assert!(found["response_error"]["max"].as_f64().unwrap() < 1e-3, "{method}: {found:#}");
+    }
+    // What needs a mass names the DOF and says what to do.
+    let lab = reduced_chain(&masses, "method = \"state_space\"\nmodes = 6");
+    let refused = lab.twinrig(["reduce", "chain.toml", "--out", "out"]);
+    assert!(refused.err.contains("DOF 7") && refused.err.contains("take rubin"), "{}", refused.err);
+}
+
+#[test]
+fn a_mode_that_the_reduced_model_lacks_is_named() {
+    // Two modes are kept, and the band reaches over more.
+    let lab = reduced_chain(&[5.0; 12], "method = \"rubin\"\nmodes = 2\nband = \"25 Hz\"");
+    let (_, found) = reduce(&lab);
+    let (level, ids) = told(&found);
+    assert_ne!(level, "sound");
+    assert!(ids.contains(&"modes_lacking".to_owned()), "{found:#}");
+    let lacking = found["lacking_hz"].as_array().unwrap().len() as u64;
+    let modes = found["modes_in_band"].as_u64().unwrap();
+    // Two modes and one flexibility can stand for three at most.
+    assert!(lacking >= modes - 3 && modes > 3, "{lacking} of {modes}");
+}
+
+#[test]
+fn so_many_modes_that_nothing_is_left_are_called_that() {
+    let lab = reduced_chain(&[5.0; 12], "method = \"rubin\"\nmodes = 500");
+    let ran = lab.twinrig(["--json", "reduce", "chain.toml", "--out", "out"]);
+    // Either rounding leaves the last motion some mass, or the modes are named as too many.
+    let document = ran.json();
+    assert!(!document.to_string().contains("give DOF"), "{document:#}");
+}
+
+/// Samples of an actuator of one pole, at 1 kHz, as a table of text.
+fn samples(seconds: f64, of: impl Fn(f64) -> f64, time: f64, measured: f64) -> String {
+    let (mut state, mut noise) = (0.0, 1u64);
+    let mut text = "time,command.1,measured.1\n".to_owned();
+    let mut command = [0.0f64; 2];
+    for k in 0..(1000.0 * seconds) as usize {
+        text += &format!("{},{},{}\n", time * k as f64, command[1], measured * state);
+        state += (1.0 - (-0.1f64).exp()) * (0.95 * of(command[1]) - state);
+        noise = noise.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let white = (noise >> 33) as f64 / (1u64 << 30) as f64 - 1.0;
+        // Two lags at 10 Hz.
+        command[0] += 0.06 * (white - command[0]);
+        command[1] += 0.06 * (command[0] - command[1]);
+    }
+    text
+}
+
+#[test]
+fn what_an_identification_cannot_rest_on_is_said_and_no_compensator_advised() {
+    let lab = Lab::new();
+    let plain = |x: f64| x;
+    for (name, text, expected) in [
+        ("good", samples(60.0, plain, 1e-3, 1.0), None),
+        ("millimetres", samples(60.0, plain, 1e-3, 1e3), Some("units")),
+        ("milliseconds", samples(60.0, plain, 1.0, 1.0), Some("rate")),
+        ("saturated", samples(60.0, |x| x.clamp(-0.08, 0.08), 1e-3, 1.0), Some("unexplained")),
+    ] {
+        let file = format!("{name}.csv");
+        lab.write(&file, text);
+        let ran = lab.twinrig(["--json", "identify", &file, "--order", "1", "--out", name]);
+        let (found, written) = (ran.json(), lab.path(name).join("compensator.toml").exists());
+        let (level, ids) = told(&found);
+        match expected {
+            None => assert!(written && level == "sound", "{name}: {:#}", found["verdict"]),
+            Some(id) => {
+                assert_eq!((ran.verdict, level.as_str()), (10, "wrong"), "{name}");
+                assert!(ids.contains(&id.to_owned()), "{name}: {ids:?}");
+                assert!(!written && found["results"][0]["advice"].is_null(), "{name}");
+            }
+        }
+    }
+    lab.write("short.csv", samples(1.0, plain, 1e-3, 1.0));
+    let short = lab.twinrig(["identify", "short.csv"]);
+    assert!(short.verdict == 1 && short.err.contains("too short"), "{}", short.err);
+}
+
+#[test]
+fn a_chart_is_as_grave_as_what_the_file_declares() {
+    let lab = Lab::new();
+    for (delay_ms, verdict) in [(1.0, "sound"), (20.0, "unsafe")] {
+        lab.write("test.toml", late(delay_ms).text());
+        let (x, y) = ("transfer_system.delay=0..30 ms", "partition.mass[1]=10..40 kg");
+        let call = ["--json", "chart", "test.toml", "--x", x, "--y", y, "--grid", "12x6"];
+        let ran = lab.twinrig(call.into_iter().chain(["--out", "out"]));
+        assert_eq!(told(&ran.json()).0, verdict, "{}", ran.out);
+        assert_eq!(ran.verdict, if verdict == "sound" { 0 } else { 11 });
+    }
+    let elsewhere =
+        ["--x", "transfer_system.delay=25..30 ms", "--y", "partition.mass[1]=10..40 kg"];
+    let call = ["--json", "chart", "test.toml", "--grid", "6x6", "--out", "out"];
+    let ran = lab.twinrig(call.into_iter().chain(elsewhere));
+    assert_eq!(told(&ran.json()).1, ["not_on_chart"]);
+}

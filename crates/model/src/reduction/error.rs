@@ -50,7 +50,10 @@ pub enum ReductionError {
     #[error("no DOF stays in the reduced model: name at least one interface DOF")]
     NoBoundary,
     /// The mass has a direction without inertia, found at this DOF.
-    #[error("the mass matrix is not positive definite (found at DOF {d})", d = .0 + 1)]
+    #[error(
+        "the mass matrix is not positive definite (found at DOF {d}): give DOF {d} a mass, or take \
+         rubin or craig_bampton, which condense it", d = .0 + 1
+    )]
     MassNotPositiveDefinite(usize),
     /// The stiffness pushes away from rest, found at this DOF.
     #[error(
@@ -95,6 +98,11 @@ pub enum ReductionError {
         /// DOFs of the component.
         size: usize,
     },
+    /// So many modes that nothing is left for the flexibility beside them.
+    #[error(
+        "{0} modes leave the DOFs that stay no motion of their own beyond rounding: keep fewer modes"
+    )]
+    TooManyModes(usize),
     /// Modes only, and too few of them.
     #[error(
         "{modes} modes cannot carry {boundary} boundary DOFs: keep more modes, or take a method \

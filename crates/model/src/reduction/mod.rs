@@ -32,6 +32,7 @@ use numerics::sparse::{Cholesky, SparseError, SparseMatrix};
 use serde::{Deserialize, Serialize};
 
 use crate::check::check_positive;
+use crate::error::ModelError;
 use crate::structure::Structure;
 use trust::{Acceptance, Verdict};
 
@@ -166,6 +167,8 @@ pub struct ErrorEstimate {
     pub factors: usize,
     /// Largest error there.
     pub error: f64,
+    /// Circular frequency of the largest.
+    pub worst_rad_s: f64,
     /// Frequencies at which a richer model stood for the full one: resonances,
     /// their flanks, antiresonances and what lies between.
     pub probes: usize,
@@ -261,7 +264,12 @@ impl ReducedModel {
         let names = self.boundary.iter().map(|&dof| name(dof));
         let names = names.chain((1..=modes).map(|mode| format!("mode {mode}"))).collect();
         let SecondOrder { mass, damping, stiffness } = self.matrices.clone();
-        let structure = Structure::new(mass, damping, stiffness)?;
+        let structure = Structure::new(mass, damping, stiffness).map_err(|error| match error {
+            ModelError::MassNotPositiveDefinite { .. } if modes > 0 => {
+                ReductionError::TooManyModes(modes)
+            }
+            other => other.into(),
+        })?;
         let influence = self.influence().ok_or(ReductionError::MassNotPositiveDefinite(0))?;
         Ok(structure.with_names(names)?.with_influence(influence)?)
     }

@@ -98,6 +98,14 @@ impl Response {
         self.receptances.extend(other.receptances);
     }
 
+    /// Puts the frequencies in order.
+    pub fn sort(&mut self) {
+        let mut order: Vec<usize> = (0..self.omegas_rad_s.len()).collect();
+        order.sort_by(|&a, &b| self.omegas_rad_s[a].total_cmp(&self.omegas_rad_s[b]));
+        self.omegas_rad_s = order.iter().map(|&at| self.omegas_rad_s[at]).collect();
+        self.receptances = order.iter().map(|&at| self.receptances[at].clone()).collect();
+    }
+
     /// What errors against this response are measured by: S divides each DOF by
     /// the square root of the median of its own |H| over the frequencies.
     pub fn scale(&self) -> Scale {

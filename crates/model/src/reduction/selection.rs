@@ -9,7 +9,7 @@
 
 use nalgebra::Complex;
 
-use super::response::{FullResponse, Response, Scale, band};
+use super::response::{FullResponse, Response, Scale, Spread, band};
 use super::trust::eigenvalues;
 use super::{
     Component, ErrorEstimate, ErrorTarget, Facts, Method, ModeChoice, Recipe, ReducedModel,
@@ -44,6 +44,12 @@ struct Known<'a> {
 impl Known<'_> {
     fn error(&self, model: &ReducedModel) -> Result<f64> {
         Ok(largest(&errors(model, &self.response, &self.scale)?))
+    }
+
+    /// Where the error is largest.
+    fn worst(&self, model: &ReducedModel) -> Result<f64> {
+        let worst = Spread::of(&errors(model, &self.response, &self.scale)?);
+        Ok(worst.map_or(f64::NAN, |spread| self.response.omegas_rad_s[spread.worst]))
     }
 }
 
@@ -161,6 +167,7 @@ fn fewest_modes(
             let held = ErrorEstimate {
                 factors: known.response.omegas_rad_s.len(),
                 error,
+                worst_rad_s: known.worst(&candidate)?,
                 probes: at_probes.len(),
                 estimate,
                 rich_error,

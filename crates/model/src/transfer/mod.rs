@@ -35,7 +35,8 @@ pub enum TransferSystem {
     TransferFunction {
         /// Command to achieved displacement.
         function: TransferFunction,
-        /// Pure delay before it, in periods.
+        /// Pure delay before it, in periods. The command is held before it is late: within a
+        /// period the older one acts for the fraction, the newer one for the rest.
         samples: f64,
     },
     /// The benchmark's servo-hydraulic actuator, which feels its specimen.
@@ -67,9 +68,9 @@ impl TransferSystem {
         }
         .finite_over(step_s)?;
         let mut join = Join::new(Time::Step(step_s));
-        let late = join.add(late_form(&line, step_s).copies(count));
-        let moved = join.add(dynamics.linear_form(step_s));
         let all = SIGNALS * count;
+        let late = join.add(whole_delay(all, line.whole, Time::Step(step_s)));
+        let moved = join.add(dynamics.linear_form(step_s, line.fraction));
         // It does not look at the motion ahead.
         let ahead = join.add(LinearSystem::gain(DMatrix::zeros(0, 2 * count), Time::Step(step_s)));
         join.wire(late.port(0..all), moved.port(0..all));
@@ -97,17 +98,22 @@ impl TransferSystem {
 }
 
 impl ActuatorDynamics {
-    /// From the command of a tick, held from there on, to the motion at the tick.
+    /// From the command of a tick, which acts from a fraction of the period on and is held
+    /// from there, to the motion at the tick. Until then the command held so far acts.
     /// Its state is the transfer system's, then the command held so far.
-    pub fn linear_form(&self, step_s: f64) -> LinearSystem {
+    fn linear_form(&self, step_s: f64, fraction: f64) -> LinearSystem {
         let (n, all) = (self.system.dynamics.nrows(), SIGNALS * self.count);
-        let step = zero_order_hold(&self.system.dynamics, &self.system.held, step_s);
+        let over =
+            |part: f64| zero_order_hold(&self.system.dynamics, &self.system.held, part * step_s);
+        let (before, after) = (over(fraction), over(1.0 - fraction));
         let mut a = DMatrix::zeros(n + all, n + all);
-        a.view_mut((0, 0), (n, n)).copy_from(&step.transition);
+        a.view_mut((0, 0), (n, n)).copy_from(&(&after.transition * &before.transition));
+        a.view_mut((0, n), (n, all)).copy_from(&(&after.transition * &before.start));
         let mut b = DMatrix::zeros(n + all, all);
-        b.rows_mut(0, n).copy_from(&step.start);
+        b.rows_mut(0, n).copy_from(&after.start);
         b.view_mut((n, 0), (all, all)).fill_with_identity();
-        let c = self.sampled_motion(step_s).columns(0, n + all).into_owned();
+        let motion = self.sampled_motion((1.0 - fraction) * step_s);
+        let c = motion.columns(0, n + all).into_owned();
         LinearSystem::new(a, b, c, DMatrix::zeros(all, all), Time::Step(step_s))
     }
 }
@@ -131,19 +137,6 @@ fn delay_form(line: &DelayLine, step_s: f64) -> LinearSystem {
     b.view_mut((0, ahead), (SIGNALS, SIGNALS)).fill_with_identity();
     let d = hstack(&[&now, &DMatrix::zeros(SIGNALS, command)]);
     behind_delay(LinearSystem::new(a, b, c, d, time), ahead, whole.saturating_sub(1))
-}
-
-/// A pure delay of one DOF that the command of the tick passes on its way.
-fn late_form(line: &DelayLine, step_s: f64) -> LinearSystem {
-    let (&DelayLine { whole, fraction, .. }, [newer, older]) = (line, line.weights());
-    let time = Time::Step(step_s);
-    let between = if fraction > 0.0 {
-        let (zero, one) = (DMatrix::zeros(SIGNALS, SIGNALS), DMatrix::identity(SIGNALS, SIGNALS));
-        LinearSystem::new(zero, one, older, newer, time)
-    } else {
-        LinearSystem::gain(newer, time)
-    };
-    behind_delay(between, 0, whole)
 }
 
 /// A system whose inputs come so many whole samples late, but for the first `ahead`.

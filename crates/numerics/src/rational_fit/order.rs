@@ -57,10 +57,8 @@ pub fn choose_orders(
         for numerator in 0..denominator.min(MOST_ZEROS + 1) {
             let orders = Orders { numerator, denominator };
             match fit(data, orders, delay) {
-                Ok(found) if found.is_stable() && found.worst_relative_deviation() < UNKNOWN => {
-                    let share = found.misfit.max(f64::MIN_POSITIVE);
-                    let parameters = found.parameters as f64;
-                    let criterion = independent * share.ln() + parameters * independent.ln();
+                Ok(found) if found.is_candidate() => {
+                    let criterion = schwarz(independent, found.misfit, found.parameters);
                     candidates.push((found, orders, criterion));
                 }
                 Ok(_) => {}
@@ -68,14 +66,37 @@ pub fn choose_orders(
             }
         }
     }
+    let found = simplest(candidates, |fit| fit).ok_or(OrderError { most, last })?;
+    let (fit, orders, criterion, tried) = found;
+    Ok(Choice { fit, orders, criterion, tried })
+}
+
+/// What was fitted, its degrees and its criterion, and those of all that were tried.
+pub type Simplest<T> = (T, Orders, f64, Vec<(Orders, f64)>);
+
+/// Of the candidates within "very strong evidence" of the least criterion the one with the
+/// fewest parameters.
+pub fn simplest<T>(
+    candidates: Vec<(T, Orders, f64)>,
+    fit: impl Fn(&T) -> &RationalFit,
+) -> Option<Simplest<T>> {
     let least = candidates.iter().map(|(.., c)| *c).fold(f64::INFINITY, f64::min);
-    let tried: Vec<(Orders, f64)> = candidates.iter().map(|(_, o, c)| (*o, *c)).collect();
-    let chosen = candidates
-        .into_iter()
-        .filter(|(.., criterion)| *criterion <= least + STRONG_EVIDENCE)
-        .min_by(|a, b| a.0.parameters.cmp(&b.0.parameters).then(a.2.total_cmp(&b.2)));
-    match chosen {
-        Some((fit, orders, criterion)) => Ok(Choice { fit, orders, criterion, tried }),
-        None => Err(OrderError { most, last }),
+    let tried = candidates.iter().map(|(_, orders, criterion)| (*orders, *criterion)).collect();
+    let near = candidates.into_iter().filter(|(.., c)| *c <= least + STRONG_EVIDENCE);
+    let order = |a: &(T, Orders, f64), b: &(T, Orders, f64)| {
+        fit(&a.0).parameters.cmp(&fit(&b.0).parameters).then(a.2.total_cmp(&b.2))
+    };
+    near.min_by(order).map(|(found, orders, criterion)| (found, orders, criterion, tried))
+}
+
+impl RationalFit {
+    /// Whether it may be chosen: it decays, and no coefficient's bounds contain zero.
+    pub fn is_candidate(&self) -> bool {
+        self.is_stable() && self.worst_relative_deviation() < UNKNOWN
     }
+}
+
+/// Schwarz's criterion, N ln(left) + p ln N, of what is left of the variance of so many independent numbers.
+pub fn schwarz(independent: f64, left: f64, parameters: usize) -> f64 {
+    independent * left.max(f64::MIN_POSITIVE).ln() + parameters as f64 * independent.ln()
 }

@@ -75,7 +75,7 @@ pub fn lowest_modes(
         Wanted::Below(_) => 0,
     };
     if free == 0 || wanted == Wanted::Number(0) {
-        return Ok(space.modes(0));
+        return Ok(space.modes(0, solve));
     }
     let block = BLOCK.min(free);
     let mut random = Stream::new(1, "krylov modes");
@@ -99,7 +99,7 @@ pub fn lowest_modes(
             // first could not see.
             if space.count >= free || starts >= MOST_STARTS {
                 space.ritz(None)?;
-                return Ok(space.modes(space.chosen(wanted, number)));
+                return Ok(space.modes(space.chosen(wanted, number), solve));
             }
             continue;
         }
@@ -107,7 +107,7 @@ pub fn lowest_modes(
             // Residuals are of the space before this block.
             space.ritz(Some(&residual))?;
             if let Some(count) = space.converged(wanted, number) {
-                return Ok(space.modes(count));
+                return Ok(space.modes(count, solve));
             }
         }
         if space.count >= MOST_VECTORS && space.count < free {
@@ -272,6 +272,25 @@ impl<'a> Space<'a> {
         w
     }
 
+    /// What has no mass is no part of any product with M, and collects rounding: there a mode
+    /// is what A makes of it, θ φ = A φ.
+    fn condense_massless(&self, shapes: &mut Matrix, solve: &dyn Fn(&mut Matrix)) {
+        let mut has_mass = vec![false; self.n];
+        for (row, _, value) in self.mass.triplets() {
+            has_mass[row] |= value != 0.0;
+        }
+        if shapes.ncols() == 0 || has_mass.iter().all(|has| *has) {
+            return;
+        }
+        let mut answer = self.mass.times(shapes);
+        solve(&mut answer);
+        for row in (0..self.n).filter(|row| !has_mass[*row]) {
+            for mode in 0..shapes.ncols() {
+                shapes[(row, mode)] = answer[(row, mode)] / self.values[mode];
+            }
+        }
+    }
+
     /// Eigenpairs of T, fastest-decaying flexibility last, with residuals.
     fn ritz(&mut self, residual: Option<&Matrix>) -> Result<(), SparseError> {
         let m = self.projected.nrows();
@@ -310,7 +329,7 @@ impl<'a> Space<'a> {
         self.values.iter().take_while(below).take(most).count()
     }
 
-    fn modes(&self, count: usize) -> LowestModes {
+    fn modes(&self, count: usize, solve: &dyn Fn(&mut Matrix)) -> LowestModes {
         let m = self.projected.nrows();
         let mut shapes = Matrix::zeros(self.n, count);
         if count > 0 {
@@ -318,6 +337,7 @@ impl<'a> Space<'a> {
             let chosen = self.coefficients.columns(0, count).into_owned();
             add_columns_product(&mut shapes, v, &chosen, 1.0);
         }
+        self.condense_massless(&mut shapes, solve);
         make_largest_positive(&mut shapes);
         LowestModes {
             omega_squared: Vector::from_fn(count, |k, _| 1.0 / self.values[k]),

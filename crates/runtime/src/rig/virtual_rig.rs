@@ -62,11 +62,16 @@ enum Actuator {
     Dynamic(Box<Dynamic>),
 }
 
-/// A transfer system with states, after an optional pure delay.
+/// A transfer system with states, after an optional pure delay of a held command.
 #[derive(Debug, Clone)]
 struct Dynamic {
+    /// Whole periods of the delay.
     line: DelayLine,
+    /// The command that acts.
     delayed: Motion,
+    /// Over the fraction of a period for which the command held so far still acts.
+    early: Option<FirstOrderStepper>,
+    /// Over the rest of it.
     stepper: FirstOrderStepper,
     /// Achieved motion from z, command ×3 and element forces.
     motion: Product,
@@ -217,6 +222,7 @@ impl VirtualRig {
             && self.parts.specimen.elements.is_empty()
             && self.inside.is_none()
             && self.planned.is_none()
+            && dynamic.early.is_none()
             && dynamic.line.newest_weight() == 1.0;
         let step = dynamic.stepper.product().filter(|_| plain)?;
         let held = &dynamic.delayed;
@@ -316,16 +322,17 @@ impl Dynamic {
         if specimen.elements.is_empty() {
             slopes = slopes.remove_rows(0, count);
         }
+        let fraction = samples - samples.floor();
+        let over = |part: f64| {
+            let (system, scheme) = (&dynamics.system, Scheme::ExactZeroHold);
+            FirstOrderStepper::with_slopes(system, &slopes, scheme, part * step_s)
+        };
         Self {
-            line: DelayLine::new(samples, step_s, count),
+            line: DelayLine::new(samples.floor(), step_s, count),
             delayed: Motion::rest(count),
-            stepper: FirstOrderStepper::with_slopes(
-                &dynamics.system,
-                &slopes,
-                Scheme::ExactZeroHold,
-                step_s,
-            ),
-            motion: Product::new(&dynamics.sampled_motion(step_s)),
+            early: (fraction > 0.0).then(|| over(fraction)),
+            stepper: over(1.0 - fraction),
+            motion: Product::new(&dynamics.sampled_motion((1.0 - fraction) * step_s)),
             displacement: dynamics.motion.view((0, 0), (count, states + count)).into_owned(),
         }
     }
@@ -344,11 +351,19 @@ impl Dynamic {
     }
 
     fn drive(&mut self, command: &Motion, specimen: &Specimen) {
+        let (states, signals) = (self.stepper.state().len(), 3 * command.count());
+        if let Some(early) = &mut self.early {
+            let (rows, displacement) = (&self.displacement, &self.delayed.displacement);
+            let held = &self.motion.input()[states..][..signals];
+            early.state_mut().copy_from_slice(self.stepper.state());
+            early.advance(&[], &[], held, |z, r| trial(rows, specimen, z, displacement, r));
+            self.stepper.state_mut().copy_from_slice(early.state());
+        }
         self.line.delayed(command, &mut self.delayed);
         self.line.push(command);
         self.hold();
         let (rows, displacement) = (&self.displacement, &self.delayed.displacement);
-        let held = &self.motion.input()[self.stepper.state().len()..][..3 * command.count()];
+        let held = &self.motion.input()[states..][..signals];
         self.stepper.advance(&[], &[], held, |z, r| trial(rows, specimen, z, displacement, r));
     }
 

@@ -17,6 +17,7 @@ use model::specimen::Specimen;
 use model::structure::shear_building;
 use model::transfer::{ActuatorDynamics, ServoHydraulic, TransferSystem, whole_delay};
 use nalgebra::{DMatrix, DVector};
+use numerics::held_response::held_response;
 use numerics::linear_system::{LinearSystem, Time};
 use numerics::lti::TransferFunction;
 use numerics::random::Stream;
@@ -257,6 +258,24 @@ fn rigs_and_specimens() {
             rig.actuate(&motion(command));
             [&measured.displacement[..], &measured.force].concat()
         });
+    }
+}
+
+/// A converter holds the command, and the delay passes the steps on: exact for any fraction.
+#[test]
+fn a_rig_that_is_late_by_a_fraction_answers_as_its_function_does() {
+    let function = TransferFunction::new(&[95.0], &[1.0, 100.0]).unwrap();
+    let input: Vec<f64> = (0..200).map(|k| (0.3 * f64::from(k)).sin()).collect();
+    for samples in [0.0, 0.25, 4.5, 7.9] {
+        let exact = held_response(&function, samples * STEP_S, &input, STEP_S);
+        let system = TransferSystem::TransferFunction { function: function.clone(), samples };
+        let mut rig = virtual_rig(&system, specimen());
+        let mut measured = Measured::zeros(2);
+        for (x, exact) in input.iter().zip(exact) {
+            rig.measure(&Motion::rest(2), &mut measured).unwrap();
+            assert!((measured.displacement[0] - exact).abs() < 1e-12, "{samples} samples");
+            rig.actuate(&motion(&[*x, 0.0, 0.0, 0.0, 0.0, 0.0]));
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use super::reduced::Reduced;
 
 /// First bytes of a file; the digits are the layout's version.
-const MAGIC: &[u8; 8] = b"TWINRED3";
+const MAGIC: &[u8; 8] = b"TWINRED4";
 /// Largest file that is read.
 const LARGEST: u64 = 1 << 30;
 
@@ -99,6 +99,7 @@ mod tests {
                 held: Some(ErrorEstimate {
                     factors: 24,
                     error: 0.01,
+                    worst_rad_s: 11.0,
                     probes: 300,
                     estimate: 0.02,
                     rich_error: 1e-3,

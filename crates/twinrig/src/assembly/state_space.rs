@@ -37,6 +37,14 @@ pub struct Synthesis {
 }
 
 impl Synthesis {
+    /// States of rigid-body motion, regular and generalised.
+    pub fn rigid_states(&self) -> usize {
+        match &self.model {
+            SynthesisModel::States(states) => states.model.state_rigid_modes,
+            SynthesisModel::Dual(_) => 0,
+        }
+    }
+
     /// Displacements at the interface for forces there, at a frequency; none at a pole.
     pub fn receptance(&self, omega_rad_s: f64) -> Option<DMatrix<Complex<f64>>> {
         let all = match &self.model {

@@ -3,6 +3,7 @@
 mod axis;
 mod boundary;
 mod cross_check;
+mod findings;
 mod grid;
 mod judge;
 mod page;
@@ -25,6 +26,7 @@ use crate::notes::embedded;
 use crate::onlooker::Onlooker;
 use crate::run_folder::write_files;
 use crate::test::Test;
+use crate::verdict;
 use experiment::{Experiment, Source};
 
 /// What a chart is to be.
@@ -46,6 +48,8 @@ pub struct Options {
 
 /// A chart with its boundaries.
 pub struct Chart {
+    /// What speaks against the declared experiment, or against the chart.
+    pub verdict: verdict::Verdict,
     /// What judged it.
     pub judge: Judge,
     /// The points.
@@ -148,12 +152,27 @@ impl Chart {
         let boundaries = Boundaries::new(&judge, &grid, threads);
         let place = judge.axes()[0].declared().zip(judge.axes()[1].declared());
         let declared = place.map(|(x, y)| ([x, y], judge.at([x, y], Depth::Growth)));
-        let cross_check = options.cross_check.then(|| {
-            let checked = CrossCheck::new(&judge, &grid, &boundaries);
-            checked.map_or_else(|| vec![NOTHING_TO_COMPARE.to_owned()], |checked| checked.words())
-        });
+        let checked = options.cross_check.then(|| CrossCheck::new(&judge, &grid, &boundaries));
+        let words = |checked: &Option<CrossCheck>| match checked {
+            None => vec![NOTHING_TO_COMPARE.to_owned()],
+            Some(checked) => checked.words(),
+        };
+        let (cross_check, verdict) = (checked.as_ref().map(words), verdict::Verdict::default());
         let (depth, room) = (options.depth, OnceLock::new());
-        Ok(Self { judge, grid, boundaries, declared, depth, elapsed, threads, cross_check, room })
+        let mut chart = Self {
+            verdict,
+            judge,
+            grid,
+            boundaries,
+            declared,
+            depth,
+            elapsed,
+            threads,
+            cross_check,
+            room,
+        };
+        chart.verdict = findings::verdict(&chart, checked.flatten().as_ref());
+        Ok(chart)
     }
 
     /// How far the declared value of axis `axis` may go, down and up, before the

@@ -3,7 +3,7 @@
 use super::{Chart, Depth, End, Verdict};
 use crate::page::figure::{Field, Meaning};
 use crate::page::text::{count, number};
-use crate::page::{Axis, Block, Figure, Grade, KeyNumber, MarkKind, Page, Pane, Point, Role};
+use crate::page::{Axis, Block, Figure, KeyNumber, MarkKind, Page, Pane, Point, Role};
 use crate::page::{Section, Series, Shape, Symbol, Verdict as Banner, svg};
 
 impl Chart {
@@ -34,32 +34,19 @@ impl Chart {
     }
 
     fn banner(&self) -> Banner {
-        let (grade, word) = match &self.declared {
-            None => (Grade::Doubtful, "Not on this chart"),
+        let ended = match &self.declared {
+            None => "the declared experiment is not on this chart",
             Some((_, judged)) => match judged.verdict {
-                Verdict::Stable => (Grade::Good, "Stable"),
-                Verdict::Unstable => (Grade::Bad, "Unstable"),
-                Verdict::Unknown => (Grade::Doubtful, "Not judged"),
+                Verdict::Stable => "the declared experiment is stable",
+                Verdict::Unstable => "the declared experiment is unstable",
+                Verdict::Unknown => "the declared experiment could not be judged",
             },
         };
         let numbers = self.numbers();
-        let sentence = match &self.declared {
-            None => "The declared experiment does not lie on this chart.".to_owned(),
-            Some((_, judged)) if judged.verdict == Verdict::Unknown => {
-                let why = self.judge.trouble().unwrap_or_default();
-                format!("The declared experiment could not be judged: {why}")
-            }
-            Some(_) => {
-                let told = |number: &KeyNumber| {
-                    format!("{}: {}; you have {}.", number.name, number.limit, number.value)
-                };
-                format!(
-                    "The declared experiment. {}",
-                    numbers.iter().map(told).collect::<Vec<_>>().join(" ")
-                )
-            }
-        };
-        Banner { grade, word: word.to_owned(), sentence, numbers }
+        let told = numbers
+            .iter()
+            .map(|number| format!("{}: {}; you have {}.", number.name, number.limit, number.value));
+        Banner::of(&self.verdict, ended, &told.collect::<Vec<_>>(), numbers)
     }
 
     /// The declared numbers, and how far each may go before the verdict changes; none where

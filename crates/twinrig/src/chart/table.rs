@@ -56,6 +56,7 @@ impl Chart {
             })
         };
         json!({
+            "verdict": self.verdict,
             "title": self.judge.experiment().title,
             "model": self.model_word(),
             "x": axis(0),

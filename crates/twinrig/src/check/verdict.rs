@@ -15,6 +15,9 @@ const HELP: &str =
 /// What helps beside a compensator.
 const LESS: &str = "less delay or less of the structure in the laboratory would help";
 
+/// Name of the reason that a loop is predicted to be unstable.
+pub(crate) const UNSTABLE: &str = "unstable";
+
 /// Fewest samples per cycle that show a motion at all.
 const FEWEST_SAMPLES: f64 = 2.0;
 /// Damping ratios below this are none, of which nothing is a share.
@@ -34,7 +37,7 @@ pub(crate) fn reasons(forecast: &Forecast, thresholds: &VerdictSpec) -> Vec<Reas
             let grows = stability.dominant().filter(|dominant| dominant.growing > 0);
             reasons.extend(grows.map(|dominant| {
                 let text = format!("unstable: {}{}", growth(dominant), converged(forecast));
-                Reason::new(Level::Unsafe, "unstable", text, remedy(forecast))
+                Reason::new(Level::Unsafe, UNSTABLE, text, remedy(forecast))
             }));
         }
     }

@@ -68,7 +68,33 @@ pub enum NoChoice {
          with its command; check the signs of command and measurement"
     )]
     Gain(f64),
+    /// Command and measured motion differ by so much that their units do.
+    #[error(
+        "the gain at 0 Hz is {}, and that of an actuator is about 1: give command and measured \
+         motion in one unit", number(*.0)
+    )]
+    Units(f64),
+    /// So few samples a second that the times must be in another unit.
+    #[error(
+        "the rate is {} Hz, and no loop runs at that: give the times in seconds, or the rate by \
+         --rate", number(*.0)
+    )]
+    Rate(f64),
+    /// So much of the motion that the function does not explain, in per cent.
+    #[error(
+        "the function leaves {0:.1} % of the measured motion unexplained: the actuator saturates or \
+         is not linear otherwise, or the sensor's noise is too large; test with a smaller command \
+         where it saturates, a larger one where it is noise"
+    )]
+    Unexplained(f64),
 }
+
+/// Gains beyond this, or below its reciprocal, are those of different units.
+const UNITS: f64 = 10.0;
+/// No loop runs at a rate below this, Hz.
+const LEAST_RATE_HZ: f64 = 20.0;
+/// Share of the measured motion that may be left unexplained.
+pub(super) const UNEXPLAINED: f64 = 0.2;
 
 /// An interface DOF identified, and what is advised for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,6 +121,9 @@ impl Choice {
         if !found.fit.is_stable() {
             return Err(NoChoice::Unstable);
         }
+        if found.rate_hz < LEAST_RATE_HZ {
+            return Err(NoChoice::Rate(found.rate_hz));
+        }
         let step_s = 1.0 / found.rate_hz;
         let plant = Plant {
             function: found.fit.function.clone(),
@@ -107,6 +136,12 @@ impl Choice {
         let gain = plant.dc_gain();
         if !(gain.is_finite() && gain > 0.0) {
             return Err(NoChoice::Gain(gain));
+        }
+        if !(1.0 / UNITS..UNITS).contains(&gain) {
+            return Err(NoChoice::Units(gain));
+        }
+        if let Some(share) = found.residual.filter(|share| *share > UNEXPLAINED) {
+            return Err(NoChoice::Unexplained(100.0 * share));
         }
         let band_hz = assembly.and_then(|of| band(found, of)).unwrap_or(found.band_hz);
         let description = assembly.map(describe);

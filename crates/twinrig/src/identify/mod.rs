@@ -8,6 +8,7 @@ pub mod measured;
 pub mod page;
 mod results;
 pub mod table;
+mod verdict;
 
 use std::path::Path;
 

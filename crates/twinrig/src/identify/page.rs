@@ -2,14 +2,15 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
-use analysis::identification::{Caution, Identification};
+use analysis::identification::Identification;
 use numerics::rational_fit::Estimate;
 
 use super::choice::Advised;
 use super::table::{BOUND, table, title};
 use crate::page::text::{number, pretty};
-use crate::page::{Axis, Block, Figure, Grade, KeyNumber, Page, Pane, Point, Role, Section};
+use crate::page::{Axis, Block, Figure, KeyNumber, Page, Pane, Point, Role, Section};
 use crate::page::{Series, Symbol, Table, Tone, Verdict};
+use crate::verdict;
 
 /// Coherence below which a line is not drawn.
 const LEAST_COHERENCE: f64 = 0.5;
@@ -17,27 +18,28 @@ const LEAST_COHERENCE: f64 = 0.5;
 const MOST_LINES: usize = 3000;
 
 /// The page; `facts` are names and values for its head.
-pub fn page(name: &str, facts: Vec<(String, String)>, results: &[Advised]) -> Page {
+pub fn page(
+    name: &str,
+    facts: Vec<(String, String)>,
+    results: &[Advised],
+    verdict: &verdict::Verdict,
+) -> Page {
     let sections = results.iter().map(section).collect();
     let kind = "Identification of the transfer system";
-    Page { kind, title: name.to_owned(), verdict: verdict(results), facts, sections }
+    Page { kind, title: name.to_owned(), verdict: banner(results, verdict), facts, sections }
 }
 
-fn verdict(results: &[Advised]) -> Verdict {
-    let cautions: Vec<Caution> =
-        results.iter().flat_map(|of| of.result.found.cautions.clone()).collect();
-    let bad = |caution: &Caution| matches!(caution, Caution::Unstable | Caution::Reversed(_));
-    let (grade, word) = if cautions.iter().any(bad) {
-        (Grade::Bad, "Not usable")
-    } else if cautions.is_empty() {
-        (Grade::Good, "Identified")
-    } else {
-        (Grade::Doubtful, "Identified, with doubts")
+fn banner(results: &[Advised], verdict: &verdict::Verdict) -> Verdict {
+    let statements: &[String] = match verdict.reasons.is_empty() {
+        true => {
+            &["The fitted function describes the measured response within its noise.".to_owned()]
+        }
+        false => &[],
     };
-    let sentence = if cautions.is_empty() {
-        "The fitted function describes the measured response within its noise.".to_owned()
-    } else {
-        cautions.iter().map(|caution| caution.to_string()).collect::<Vec<_>>().join("; ")
+    let advised = results.iter().filter_map(|of| of.choice.as_ref().ok()?.advised());
+    let ended = match advised.count() == results.len() {
+        true => "identified, a compensator is advised",
+        false => "identified, no compensator is advised",
     };
     let mut numbers = Vec::new();
     if let Some(found) = results.first().map(|of| &of.result.found) {
@@ -54,7 +56,7 @@ fn verdict(results: &[Advised]) -> Verdict {
             format!("mean {:.4}", found.mean_coherence),
         ));
     }
-    Verdict { grade, word: word.to_owned(), sentence, numbers }
+    Verdict::of(verdict, ended, statements, numbers)
 }
 
 fn section(advised: &Advised) -> Section {

@@ -10,6 +10,7 @@ use experiment::{Embedded, Experiment};
 use model::transfer::TransferSystem;
 use runtime::record::Record;
 use runtime::stop::StopHandle;
+use runtime::verdict::Verdict;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ use super::choice::Advised;
 use super::drive::{DrivePlan, Kind, Size};
 use super::files::{TextFile, includes, is_include, response_csv, test_csv};
 use super::measured::{TableColumns, from_record, from_table, interface_dofs};
-use super::{RigTest, identify, page, run_test};
+use super::{RigTest, identify, page, run_test, verdict};
 use crate::assembly::Assembly;
 use crate::error::{Driven, Error};
 use crate::onlooker::Onlooker;
@@ -56,6 +57,8 @@ pub struct IdentifyOptions {
 /// What was identified.
 #[derive(Debug, Serialize)]
 pub struct IdentifyResult {
+    /// How far the results can be trusted.
+    pub verdict: Verdict,
     /// The tests on the rig, where there were some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<Vec<Driven>>,
@@ -252,13 +255,14 @@ fn conclude(
         files.texts.push((format!("response{}.csv", advised.suffix), response));
         files.texts.extend(includes(advised, origin.words));
     }
-    let html = page::page(origin.name, origin.facts, &results).html();
+    let verdict = verdict::verdict(&results);
+    let html = page::page(origin.name, origin.facts, &results, &verdict).html();
     files.texts.push(("identification.html".to_owned(), html));
     let (tests, warnings) = test.unzip();
     let folder = files.folder.display().to_string();
     let names = files.texts.iter().map(|(name, _)| name);
     let names = files.records.iter().chain(names).cloned().collect();
-    let found = IdentifyResult { tests, warnings, results, folder, files: names };
+    let found = IdentifyResult { verdict, tests, warnings, results, folder, files: names };
     let document = serde_json::to_value(&found).unwrap_or_default();
     files.texts.push((DOCUMENT.to_owned(), format!("{document:#}\n")));
     files.write()?;

@@ -9,7 +9,6 @@ use super::{Ended, Outcome, Place, Setup, common_unit};
 use crate::page::text::{label, number, plus_minus};
 use crate::page::{Axis, Block, Figure, KeyNumber, Page, Pane, Point, Role, Section, Series};
 use crate::page::{Shape, Symbol, Table, Verdict, Width};
-use crate::report::sentence;
 
 /// Samples of a period that is drawn.
 const SAMPLES: usize = 120;
@@ -58,16 +57,6 @@ fn verdict(places: &[Place], found: &Outcome) -> Verdict {
         ended if ended.is_final() => "not the whole band",
         _ => "not complete",
     };
-    let reasons = found.verdict.reasons.iter().map(|reason| match reason.remedy.as_str() {
-        "" => format!("{}.", sentence(&reason.text)),
-        remedy => format!("{} (remedy: {remedy}).", sentence(&reason.text)),
-    });
-    let sentence = match found.verdict.reasons.is_empty() {
-        true => found.ended.words(),
-        false => reasons.collect::<Vec<_>>().join(" ").replace('`', ""),
-    };
-    let word = format!("{}: {ending}", found.verdict.level.word());
-    let grade = found.verdict.level.into();
     let percent = |value: Option<f64>| value.map(|value| format!("{} %", number(value)));
     let mut numbers = Vec::new();
     if let (Some(place), Some(peak)) = (places.first(), found.peaks.first()) {
@@ -83,7 +72,8 @@ fn verdict(places: &[Place], found: &Outcome) -> Verdict {
     for (name, value) in known {
         numbers.extend(percent(value).map(|value| KeyNumber::new(name, value, "of the peak")));
     }
-    Verdict { grade, word, sentence, numbers }
+    let complete = found.verdict.reasons.is_empty().then(|| found.ended.words());
+    Verdict::of(&found.verdict, ending, complete.as_slice(), numbers)
 }
 
 fn facts(setup: &Setup<'_>, found: &Outcome) -> Vec<(String, String)> {

@@ -23,6 +23,8 @@ pub use figure::{Axis, Figure, MarkKind, Pane, Point, Role, Series, Shape, Symbo
 pub use svg::svg;
 use text::{escape, label, label_of, pretty, script_json};
 
+use crate::verdict;
+
 /// Most facts in the head of a page.
 const MOST_FACTS: usize = 12;
 /// The longest file shown whole, in characters.
@@ -56,7 +58,7 @@ pub struct Verdict {
     pub grade: Grade,
     /// In a word or two.
     pub word: String,
-    /// In a sentence or two.
+    /// In a sentence or two; each line is a paragraph.
     pub sentence: String,
     /// Three at most.
     pub numbers: Vec<KeyNumber>,
@@ -126,6 +128,32 @@ impl KeyNumber {
     /// A number beside its limit.
     pub fn new(name: impl Into<String>, value: String, limit: impl Into<String>) -> Self {
         Self { name: name.into(), value, limit: limit.into() }
+    }
+}
+
+impl Verdict {
+    /// The banner of a study: its verdict and how it ended, then why it is no better, then what
+    /// was found.
+    pub fn of(
+        verdict: &verdict::Verdict,
+        ended: &str,
+        statements: &[String],
+        numbers: Vec<KeyNumber>,
+    ) -> Self {
+        let grade = match verdict.level {
+            verdict::Level::Sound => Grade::Good,
+            verdict::Level::Doubtful => Grade::Doubtful,
+            verdict::Level::Wrong | verdict::Level::Unsafe => Grade::Bad,
+        };
+        // What the ending says already is not said twice.
+        let others = verdict.reasons.iter().filter(|reason| !statements.contains(&reason.text));
+        let reasons = others.map(|verdict::Reason { level, text, remedy, .. }| {
+            let remedy = if remedy.is_empty() { String::new() } else { format!(" → {remedy}") };
+            format!("{}: {}{remedy}", level.word(), text.trim_end_matches('.'))
+        });
+        let ending = (!statements.is_empty()).then(|| statements.join(" "));
+        let sentence = reasons.chain(ending).collect::<Vec<_>>().join("\n");
+        Self { grade, word: format!("{}: {ended}", verdict.level.word()), sentence, numbers }
     }
 }
 
@@ -219,9 +247,9 @@ impl Verdict {
         let _ = write!(
             page,
             "<section id=\"verdict\" class=\"banner {class}\" role=\"status\">\n<div><h2>{}</h2>\n\
-             <p>{}</p></div>\n",
+             {}</div>\n",
             escape(&self.word),
-            escape(&label_of(&self.sentence, SENTENCE))
+            self.sentence.lines().map(paragraph).collect::<String>()
         );
         if !self.numbers.is_empty() {
             page.push_str("<dl class=\"key\">");
@@ -238,6 +266,10 @@ impl Verdict {
         }
         page.push_str("</section>\n");
     }
+}
+
+fn paragraph(line: &str) -> String {
+    format!("<p>{}</p>", escape(&label_of(line, SENTENCE)))
 }
 
 fn blocks(page: &mut String, blocks: &[Block]) {

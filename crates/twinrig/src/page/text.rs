@@ -145,6 +145,18 @@ pub fn seconds(value: f64) -> String {
     if value.is_finite() { format!("{value:.3} s") } else { "an unknown time".to_owned() }
 }
 
+/// The text as the start of a sentence, without a full stop at its end.
+pub fn sentence(text: &str) -> String {
+    // A reason is never cut short of its end.
+    let text = label_of(text, 1000);
+    let text = text.trim_end_matches('.');
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => "A trip without a stated reason".to_owned(),
+    }
+}
+
 /// A count with thin spaces between groups of three digits.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();

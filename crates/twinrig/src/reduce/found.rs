@@ -7,18 +7,17 @@ use std::time::Instant;
 use model::error::ModelError;
 use model::reduction::response::{Response, Spread, band};
 use model::reduction::state_space::{StateModel, least_hermitian};
-use model::reduction::trust::{Comparison, Verdict, eigenvalue_spread};
-use model::reduction::{
-    Component, Dampers, ErrorEstimate, ModeChoice, Recipe, ReductionError, reduce,
-};
+use model::reduction::trust::{Comparison, Matching, Verdict, matched_eigenvalues};
+use model::reduction::{ErrorEstimate, ReductionError};
 use nalgebra::Complex;
-use numerics::eigen;
 use numerics::sparse::SparseError;
 use serde::Serialize;
 
+use super::full::{Small, full_response, in_band, off_antiresonances};
 use super::history::History;
 use crate::assembly::{Examined, Reduced, Synthesis, SynthesisModel};
 use crate::fit::Cost;
+use crate::verdict;
 use crate::words::number;
 use experiment::reduction::{ModeSpec, ReductionMethod};
 use experiment::{Experiment, ReductionSpec};
@@ -32,6 +31,8 @@ const NOISE: f64 = -1e-9;
 /// What was found of a reduced model; serialised, its summary.
 #[derive(Serialize)]
 pub struct Found {
+    /// How far the model can be trusted.
+    pub verdict: verdict::Verdict,
     /// What the test is about.
     pub title: String,
     method: &'static str,
@@ -45,11 +46,18 @@ pub struct Found {
     pub(super) band_hz: f64,
     points: usize,
     eigenvalue_error: Option<Spread>,
+    /// Modes of the full model in the band, and the frequencies of those that are lacking.
+    modes_in_band: Option<usize>,
+    lacking_hz: Vec<f64>,
     pub(super) response_error: Spread,
     worst_hz: f64,
     pub(super) stable: bool,
     /// Stable? Passive? In words.
-    pub(super) verdict: String,
+    pub(super) stability: String,
+    /// The largest error where the response is not far below its median, an antiresonance.
+    pub(super) error_off_antiresonances: f64,
+    #[serde(skip)]
+    pub(super) thresholds: [f64; 2],
     #[serde(flatten)]
     pub(super) model: Model,
     #[serde(skip)]
@@ -79,15 +87,14 @@ pub(super) struct Matrices {
     factor_bytes: usize,
     vector_bytes: usize,
     comparison_s: f64,
-    /// Undamped natural frequencies of the full model in the band, and how far the
-    /// nearest of the reduced one is off.
-    frequencies_in_band: Option<usize>,
+    /// How far the undamped natural frequencies are off, of a full model too large for its
+    /// eigenvalues.
     frequency_error: Option<Spread>,
     effective_mass: f64,
     pub(super) passive: bool,
     step_p50_s: Option<f64>,
-    step_p99_s: Option<f64>,
-    period_s: f64,
+    pub(super) step_p99_s: Option<f64>,
+    pub(super) period_s: f64,
     /// Both in time, if that was asked for.
     pub(super) history: Option<History>,
     response: Vec<ResponseRow>,
@@ -164,26 +171,9 @@ impl Compared {
     }
 }
 
-/// A small model of any form beside the full one.
-struct Small<'a> {
-    component: &'a Component,
-    method: &'static str,
-    /// Names of the DOFs that stay.
-    names: &'a [String],
-    /// DOFs of the full model at the interface.
-    interface: &'a [usize],
-    states: usize,
-    kept_rad_s: &'a [f64],
-    seconds: f64,
-    band_rad_s: f64,
-    /// Frequencies of its curve.
-    fine: Vec<f64>,
-    response: &'a dyn Fn(&[f64]) -> Result<Response, ReductionError>,
-}
-
-/// What a form of models says of itself: error of the eigenvalues, whether it is stable,
-/// that in words, and the rest.
-type Judged = (Option<Spread>, bool, String, Model);
+/// What a form of models says of itself: its modes beside those of the full one, whether it is
+/// stable, that in words, and the rest.
+type Judged = (Option<Matching>, bool, String, Model);
 
 impl Found {
     fn new(
@@ -192,19 +182,26 @@ impl Found {
         points: usize,
         judge: impl FnOnce(&Compared) -> Result<Judged, ReductionError>,
     ) -> Result<Self, ReductionError> {
-        let omegas = grid(small.band_rad_s, points, small.kept_rad_s);
-        let full = Response::of_component(small.component, small.interface, &omegas)?;
+        let (full, on_grid) = full_response(&small, points)?;
+        let omegas = full.omegas_rad_s.clone();
         let reduced = (small.response)(&omegas)?;
         let errors = reduced.errors(&full);
         let none = ModelError::WrongCount { what: "frequencies", given: 0, expected: 1 };
-        let response_error = Spread::of(&errors).ok_or(none)?;
+        let of_grid = omegas.iter().zip(&errors).filter(|(omega, _)| on_grid.contains(omega));
+        let of_grid = Spread::of(&of_grid.map(|(_, error)| *error).collect::<Vec<_>>());
+        let closer = Spread::of(&errors).ok_or(none)?;
+        // What was added near the worst is no sample of the band.
+        let median = of_grid.map_or(closer.median, |spread| spread.median);
+        let response_error = Spread { median, ..closer };
         let mut all = small.fine;
         all.extend(&omegas);
         all.sort_by(f64::total_cmp);
         let fine = (small.response)(&all)?;
         let compared = Compared { full, reduced, errors, fine };
-        let (eigenvalue_error, stable, verdict, model) = judge(&compared)?;
+        let (matching, stable, stability, model) = judge(&compared)?;
+        let lacking = matching.iter().flat_map(|found| &found.lacking_rad_s);
         Ok(Self {
+            verdict: verdict::Verdict::default(),
             title: experiment.title.clone(),
             method: small.method,
             dofs_before: small.component.size(),
@@ -215,11 +212,15 @@ impl Found {
             reduction_s: small.seconds,
             band_hz: small.band_rad_s / TAU,
             points: omegas.len(),
-            eigenvalue_error,
+            eigenvalue_error: matching.as_ref().and_then(|found| found.errors),
+            modes_in_band: matching.as_ref().map(|found| found.modes),
+            lacking_hz: lacking.map(|omega| omega / TAU).collect(),
             response_error,
             worst_hz: omegas[response_error.worst] / TAU,
             stable,
-            verdict,
+            stability,
+            error_off_antiresonances: off_antiresonances(&compared.full, &compared.errors),
+            thresholds: experiment.verdict.reduction_error,
             model,
             compared,
         })
@@ -243,6 +244,7 @@ impl Found {
             interface: &model.boundary[..model.interface],
             states: model.states(),
             kept_rad_s: &model.omega_rad_s,
+            held_rad_s: facts.held.map(|held| held.worst_rad_s),
             seconds: *seconds,
             band_rad_s: end,
             fine: (1..=FINE).map(|k| end * k as f64 / FINE as f64).collect(),
@@ -250,9 +252,13 @@ impl Found {
         };
         Self::new(experiment, small, points, |compared| {
             let comparison = Comparison::new(component, model, &compared.full)?;
-            let frequencies = match comparison.eigenvalues {
-                Some(_) => None,
-                None => in_band(examined, end)?,
+            let (matching, frequency_error) = match comparison.eigenvalues {
+                Some(matching) => (Some(matching), None),
+                None => {
+                    let found = in_band(examined, end)?;
+                    let error = found.as_ref().and_then(|found| found.errors);
+                    (found.map(|found| Matching { errors: None, ..found }), error)
+                }
             };
             let elastic = model.omega_rad_s.iter().filter(|&&omega| omega > 0.0);
             let verdict = &comparison.verdict;
@@ -267,8 +273,7 @@ impl Found {
                 factor_bytes: facts.factor_bytes,
                 vector_bytes: facts.vector_bytes,
                 comparison_s: begun.elapsed().as_secs_f64(),
-                frequencies_in_band: frequencies.map(|(count, _)| count),
-                frequency_error: frequencies.map(|(_, spread)| spread),
+                frequency_error,
                 effective_mass: comparison.effective_mass,
                 passive: verdict.is_passive(),
                 step_p50_s: None,
@@ -279,7 +284,7 @@ impl Found {
             };
             let words = passivity(verdict);
             let model = Model::Matrices(Box::new(matrices));
-            Ok((comparison.eigenvalues, verdict.is_stable(), words, model))
+            Ok((matching, verdict.is_stable(), words, model))
         })
     }
 
@@ -313,6 +318,7 @@ impl Found {
             interface: &made.boundary[..made.interface],
             states: made.states(),
             kept_rad_s: &kept_rad_s,
+            held_rad_s: None,
             seconds: made.seconds,
             band_rad_s: end,
             fine: band(end, FINE),
@@ -320,13 +326,13 @@ impl Found {
         };
         Self::new(experiment, small, points, |compared| {
             let own = made.eigenvalues()?;
-            let eigenvalue_error = match made.model {
+            let matching = match made.model {
                 SynthesisModel::Dual(_) => None,
                 SynthesisModel::States(_) => {
-                    eigenvalue_spread(&made.component, || Ok(own.clone()), end)?
+                    matched_eigenvalues(&made.component, || Ok(own.clone()), end)?
                 }
             };
-            let verdict = Verdict::of_eigenvalues(&own);
+            let verdict = Verdict::of_eigenvalues(&own, made.rigid_states());
             let fine = &compared.fine;
             let resistances = fine.omegas_rad_s.iter().zip(&fine.receptances).map(|(&omega, h)| {
                 let mobility = h.map(|value| value * Complex::new(0.0, omega));
@@ -352,7 +358,7 @@ impl Found {
                 rows,
                 in_loop,
             };
-            Ok((eigenvalue_error, verdict.is_stable(), words, Model::States(states)))
+            Ok((matching, verdict.is_stable(), words, Model::States(states)))
         })
     }
 
@@ -395,10 +401,14 @@ impl Found {
             row("eigenvalue error, worst", percent(spread.max));
             row("eigenvalue error, median", percent(spread.median));
         }
-        let frequencies = matrices.and_then(|m| m.frequencies_in_band.zip(m.frequency_error));
-        if let Some((count, spread)) = frequencies {
-            row("natural frequencies in the band", count.to_string());
+        if let Some(spread) = matrices.and_then(|matrices| matrices.frequency_error) {
             row("frequency error, worst", percent(spread.max));
+        }
+        if let Some(count) = self.modes_in_band {
+            row("modes of the full model in the band", count.to_string());
+        }
+        if let Some(lacking) = self.lacking() {
+            row("… the reduced model lacks", lacking);
         }
         row("interface response error, worst", percent(self.response_error.max));
         row("… at", format!("{} Hz", number(self.worst_hz)));
@@ -406,12 +416,34 @@ impl Found {
         if let Some(matrices) = matrices {
             row("effective mass", percent(matrices.effective_mass));
         }
-        row("reduced model", self.verdict.clone());
+        row("reduced model", self.stability.clone());
         match &self.model {
             Model::Matrices(matrices) => rows.extend(matrices.ran_rows()),
             Model::States(states) => row("in the loop", states.in_loop.to_owned()),
         }
         rows
+    }
+}
+
+impl Found {
+    /// The modes that the reduced model lacks, by their frequencies.
+    pub(super) fn lacking(&self) -> Option<String> {
+        const NAMED: usize = 5;
+        let named =
+            self.lacking_hz.iter().take(NAMED).map(|hertz| format!("{} Hz", number(*hertz)));
+        let named = named.collect::<Vec<_>>().join(", ");
+        let more = self.lacking_hz.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} further") } else { String::new() };
+        (!named.is_empty()).then(|| format!("{}: {named}{more}", self.lacking_hz.len()))
+    }
+
+    /// The largest error of a mode that both models have.
+    pub(super) fn mode_error(&self) -> Option<f64> {
+        let frequencies = match &self.model {
+            Model::Matrices(matrices) => matrices.frequency_error,
+            Model::States(_) => None,
+        };
+        self.eigenvalue_error.or(frequencies).map(|spread| spread.max)
     }
 }
 
@@ -466,36 +498,6 @@ fn synthesis_rows(model: &SynthesisModel) -> (Rows, &'static str) {
         }
     };
     (rows, in_loop)
-}
-
-/// The grid of a band, and the resonances in it.
-fn grid(end: f64, points: usize, modes: &[f64]) -> Vec<f64> {
-    let mut omegas = band(end, points);
-    let inside: Vec<f64> =
-        modes.iter().copied().filter(|&omega| omega > 1e-3 * end && omega <= end).collect();
-    omegas.extend(inside.into_iter().take(points / 2));
-    omegas.sort_by(f64::total_cmp);
-    omegas
-}
-
-/// Undamped natural frequencies in the band: their number, and the errors of the
-/// nearest ones of the reduced model.
-fn in_band(examined: &Examined, end: f64) -> Result<Option<(usize, Spread)>, ReductionError> {
-    let recipe = Recipe {
-        interface: examined.recipe.interface.clone(),
-        dampers: Dampers::Inside,
-        ..Recipe::rubin(Vec::new(), ModeChoice::CutOff { omega_rad_s: end })
-    };
-    let full = reduce(&examined.component, &recipe)?.model.omega_rad_s;
-    let model = &examined.reduced.model;
-    let own = eigen::symmetric_modes(&model.matrices.stiffness, &model.matrices.mass)?;
-    let own: Vec<f64> = own.omega_rad_s.iter().copied().collect();
-    let off = |&omega: &f64| {
-        let near = own.iter().map(|value| (value - omega).abs()).fold(f64::INFINITY, f64::min);
-        near / omega
-    };
-    let errors: Vec<f64> = full.iter().filter(|&&omega| omega > 0.0).map(off).collect();
-    Ok(Spread::of(&errors).map(|spread| (errors.len(), spread)))
 }
 
 /// What was made of the damping, in words.

@@ -2,8 +2,10 @@
 
 mod files;
 mod found;
+mod full;
 mod history;
 mod page;
+mod verdict;
 
 use std::path::Path;
 use std::time::Instant;
@@ -120,11 +122,12 @@ impl Test {
             matrices.ran(step, history(assembly, &examined, options.in_time, onlooker)?);
             onlooker.event(&Event::Warnings(&self.warnings_of_models()));
         }
-        let files = files::write(folder, &found, files::of_matrices(&examined))?;
         let refused = match assembled {
             Err(Error::Experiment(refused)) => Some(refused),
             _ => None,
         };
+        found.verdict = verdict::verdict(&found, refused.as_deref());
+        let files = files::write(folder, &found, files::of_matrices(&examined))?;
         Ok(Reduction { found, folder: folder.display().to_string(), files, refused })
     }
 
@@ -144,9 +147,8 @@ impl Test {
         onlooker.event(&Event::Warnings(&warnings));
         onlooker.stage("comparing with the full model");
         let points = options.points(made.component.size());
-        let found = Found::of_synthesis(experiment, spec, &made, points)?;
-        let files = files::write(folder, &found, files::of_synthesis(&made, spec))?;
-        let verdict = Verdict::of_eigenvalues(&made.eigenvalues()?);
+        let mut found = Found::of_synthesis(experiment, spec, &made, points)?;
+        let verdict = Verdict::of_eigenvalues(&made.eigenvalues()?, made.rigid_states());
         let refused = verdict.accept(acceptance(spec)).err().map(|error| {
             let error = Diagnostic::error(error.to_string())
                 .remedy("take method = \"rubin\", or say unstable = \"accept\" in [reduction]");
@@ -154,6 +156,8 @@ impl Test {
             refused.push(experiment.place("reduction.method", error));
             Box::new(refused)
         });
+        found.verdict = verdict::verdict(&found, refused.as_deref());
+        let files = files::write(folder, &found, files::of_synthesis(&made, spec))?;
         Ok(Reduction { found, folder: folder.display().to_string(), files, refused })
     }
 }

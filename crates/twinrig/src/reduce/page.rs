@@ -6,16 +6,12 @@ use model::reduction::response::Response;
 
 use super::found::{Found, Model};
 use super::history::History;
-use crate::page::{
-    Axis, Block, Figure, Grade, KeyNumber, Page, Pane, Point, Role, Section, Series,
-};
+use crate::page::{Axis, Block, Figure, KeyNumber, Page, Pane, Point, Role, Section, Series};
 use crate::page::{Symbol, Table, Verdict};
 use crate::words::number;
 
 /// Interface DOFs that are drawn.
 const DRAWN: usize = 4;
-/// A relative error above this is doubtful.
-const DOUBTFUL: f64 = 0.01;
 
 /// The page.
 pub(super) fn page(found: &Found) -> Page {
@@ -31,7 +27,7 @@ pub(super) fn page(found: &Found) -> Page {
     Page {
         kind: "Component mode synthesis",
         title: found.title.clone(),
-        verdict: verdict(found),
+        verdict: banner(found),
         facts: facts(found),
         sections: vec![
             Section::new("Reduction", vec![table.into()]),
@@ -44,36 +40,17 @@ pub(super) fn page(found: &Found) -> Page {
     }
 }
 
-fn verdict(found: &Found) -> Verdict {
-    let largest = found.response_error.max;
-    let percent = number(100.0 * largest);
-    let passive = match &found.model {
-        Model::Matrices(matrices) => matrices.passive,
-        Model::States(states) => !states.active(),
-    };
-    let (grade, word) = match &found.model {
-        _ if !found.stable => (Grade::Bad, "Unstable"),
-        _ if largest > DOUBTFUL => (Grade::Doubtful, "Look at the error"),
-        Model::Matrices(_) if !passive => (Grade::Doubtful, "Look at the error"),
-        Model::States(_) if !passive => (Grade::Doubtful, "Not passive"),
-        _ => (Grade::Good, "True at the interface"),
-    };
-    let words = &found.verdict;
-    let sentence = match (&found.model, grade) {
-        (Model::States(_), _) | (_, Grade::Bad) => words.clone(),
-        (_, Grade::Good) => {
-            format!("{words}; the interface response is off by at most {percent} %")
-        }
-        _ => format!("{words}; the interface response is off by up to {percent} %"),
-    };
-    let allowed = format!("doubtful above {} %", 100.0 * DOUBTFUL);
-    let shown = format!("{} %", number(100.0 * largest));
+fn banner(found: &Found) -> Verdict {
+    let percent = |share: f64| format!("{} %", number(100.0 * share));
+    let largest = percent(found.response_error.max);
+    let statement = format!("The interface response is off by at most {largest}.");
+    let allowed = format!("doubtful above {}", percent(found.thresholds[0]));
     let band = format!("0 to {} Hz", number(found.band_hz));
     let numbers = vec![
-        KeyNumber::new("Largest error at the interface", shown, allowed),
+        KeyNumber::new("Largest error at the interface", largest, allowed),
         KeyNumber::new("Band", band, ""),
     ];
-    Verdict { grade, word: word.to_owned(), sentence, numbers }
+    Verdict::of(&found.verdict, &found.stability, &[statement], numbers)
 }
 
 /// Names and values for the head of the page.
@@ -115,7 +92,7 @@ fn error(found: &Found) -> Figure {
     let pane = Pane::new(frequency(found), Axis::new("Relative error [%]").log())
         .high(200.0)
         .line(Role::Error, "reduced against full", percent)
-        .limit(100.0 * DOUBTFUL, "doubtful above");
+        .limit(100.0 * found.thresholds[0], "doubtful above");
     let caption = "Relative to the full model, over all interface DOFs together.";
     Figure::new("Error of the interface response", caption, vec![pane])
 }

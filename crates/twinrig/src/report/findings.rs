@@ -177,32 +177,38 @@ fn embedded(record: &Record) -> Option<Experiment> {
     read.ok().map(|(experiment, _)| experiment)
 }
 
-fn evaluate(view: &View<'_>) -> (Vec<Criterion>, Vec<Option<f64>>) {
-    type Signal<'a> = Cow<'a, [f64]>;
-    let cut: Vec<(Signal<'_>, Signal<'_>, Option<Signal<'_>>)> = view
-        .interfaces
-        .iter()
-        .map(|i| {
-            let reference = i.reference.map(|reference| view.running(reference));
-            (view.running(i.desired), view.running(&i.measured), reference)
+/// The signals of every interface DOF while the test was running.
+pub(super) struct Signals<'v>(Vec<[Option<Cow<'v, [f64]>>; 3]>);
+
+impl<'v> Signals<'v> {
+    pub(super) fn of(view: &'v View<'_>) -> Self {
+        let cut = view.interfaces.iter().map(|interface| {
+            let all = [Some(interface.desired), Some(&*interface.measured), interface.reference];
+            all.map(|signal| signal.map(|signal| view.running(signal)))
+        });
+        Self(cut.collect())
+    }
+
+    pub(super) fn interfaces(&self, view: &'v View<'_>) -> Vec<criteria::Interface<'_>> {
+        let both = view.interfaces.iter().zip(&self.0);
+        both.map(|(interface, [desired, measured, reference])| criteria::Interface {
+            name: &interface.name,
+            desired: desired.as_deref().unwrap_or_default(),
+            measured: measured.as_deref().unwrap_or_default(),
+            reference: reference.as_deref(),
         })
-        .collect();
+        .collect()
+    }
+}
+
+fn evaluate(view: &View<'_>) -> (Vec<Criterion>, Vec<Option<f64>>) {
     // A laboratory knows nothing of what was desired.
     if view.record.header.role == Role::Laboratory {
         return (Vec::new(), vec![None; view.interfaces.len()]);
     }
-    let interfaces: Vec<criteria::Interface<'_>> = view
-        .interfaces
-        .iter()
-        .zip(&cut)
-        .map(|(interface, (desired, measured, reference))| criteria::Interface {
-            name: &interface.name,
-            desired,
-            measured,
-            reference: reference.as_deref(),
-        })
-        .collect();
-    let cut: Vec<(Signal<'_>, Option<Signal<'_>>)> = view
+    let signals = Signals::of(view);
+    let interfaces = signals.interfaces(view);
+    let cut: Vec<(Cow<'_, [f64]>, Option<Cow<'_, [f64]>>)> = view
         .floors
         .iter()
         .map(|f| (view.running(f.numerical), f.reference.map(|reference| view.running(reference))))
@@ -219,12 +225,7 @@ fn evaluate(view: &View<'_>) -> (Vec<Criterion>, Vec<Option<f64>>) {
         .collect();
     // Without a rate J1 has no value; everything else has.
     let rate_hz = view.frame_rate_hz().unwrap_or(0.0);
-    let signals = criteria::Signals {
-        rate_hz,
-        longest_lag: criteria::benchmark_lags(rate_hz),
-        interfaces: &interfaces,
-        floors: &floors,
-    };
+    let signals = criteria::Signals { rate_hz, interfaces: &interfaces, floors: &floors };
     let nrmse = interfaces
         .iter()
         .map(|interface| criteria::nrmse(interface.measured, interface.reference?))

@@ -18,7 +18,6 @@ use runtime::record::Record;
 use crate::words::Words;
 use findings::Findings;
 pub use outcome::Status;
-pub(crate) use outcome::sentence;
 pub use summary::{CriterionRow, FrequencyEvaluation, Gaps, InterfaceError, PeakRow, Summary};
 
 /// Why a record cannot be reported.

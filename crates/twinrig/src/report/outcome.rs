@@ -7,7 +7,8 @@ use runtime::record::{EventKind, EventNote, TripNote};
 use serde::Serialize;
 
 use super::view::View;
-use crate::page::text::{counted, label, label_of, plain, seconds};
+use crate::evidence::trip_words;
+use crate::page::text::{counted, label, plain, seconds};
 
 /// How a test ended, the gravest last: a trip outweighs a record that ends too early, that a
 /// load that broke off, that gaps.
@@ -64,7 +65,7 @@ impl Outcome {
         let trip = find_trip(view);
         if let Some(trip) = &trip {
             status = Status::Tripped;
-            statements.push(format!("{} at {}.", sentence(&trip.text), seconds(trip.time_s)));
+            statements.push(trip_words(&trip.text, trip.time_s));
             statements.push(after_trip(view, trip));
         }
         match &view.record.summary {
@@ -162,18 +163,6 @@ fn after_trip(view: &View<'_>, trip: &TripNote) -> String {
         (false, None) => {
             format!("The rig was {}; the record ends before it was safe.", steps.join(", "))
         }
-    }
-}
-
-/// The text as the start of a sentence, without a full stop at its end.
-pub(crate) fn sentence(text: &str) -> String {
-    // A reason is never cut short of its end.
-    let text = label_of(text, 1000);
-    let text = text.trim_end_matches('.');
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) => first.to_uppercase().chain(chars).collect(),
-        None => "A trip without a stated reason".to_owned(),
     }
 }
 

@@ -8,7 +8,6 @@ use runtime::record::Header;
 
 use super::findings::Findings;
 use super::histories::{Histories, peak};
-use super::outcome::sentence;
 use super::summary::remarks;
 use super::{tables, timing};
 use crate::page::text::{count, counted, label, number, number_or_dash, prefixed, seconds};
@@ -31,13 +30,8 @@ pub(super) fn page(findings: &Findings<'_>) -> Page {
 fn verdict(findings: &Findings<'_>) -> Verdict {
     let outcome = &findings.outcome;
     let verdict = super::verdict::verdict(findings);
-    let grade = verdict.level.into();
-    let word = format!("{}: {}", verdict.level.word(), outcome.status.word().to_lowercase());
-    // What the ending says already is not said twice.
-    let others = verdict.reasons.iter().filter(|reason| !outcome.statements.contains(&reason.text));
-    let reasons = others.map(|reason| format!("{}.", sentence(&reason.text)));
-    let sentence = reasons.chain(outcome.statements.iter().cloned()).collect::<Vec<_>>().join(" ");
-    Verdict { grade, word, sentence, numbers: key_numbers(findings) }
+    let ended = outcome.status.word().to_lowercase();
+    Verdict::of(&verdict, &ended, &outcome.statements, key_numbers(findings))
 }
 
 /// The numbers that decide, the gravest first.
@@ -347,7 +341,7 @@ mod tests {
     #[test]
     fn a_kind_is_named_in_words() {
         assert_eq!(variant(&Some(3)), "some");
-        assert_eq!(variant(&Grade::Doubtful), "doubtful");
+        assert_eq!(variant(&crate::page::Grade::Doubtful), "doubtful");
         assert_eq!(variant(&TransferKind::Ideal), "ideal");
     }
 }

@@ -218,7 +218,7 @@ pub(super) fn words(findings: &Findings<'_>) -> Words {
     let (outcome, mut words) = (&findings.outcome, Words::default());
     words.line(label(&findings.view.record.header.title));
     words.line(format!("{}: {}", outcome.status.word(), outcome.statements.join(" ")));
-    verdict(findings).lines().iter().for_each(|line| words.line(line));
+    words.verdict(&verdict(findings));
     words.line(format!("{}\n", facts_line(findings)));
     let mut events = tables::events(findings);
     let more = events.rows.len().saturating_sub(SHOWN_EVENTS);

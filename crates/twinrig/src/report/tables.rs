@@ -22,7 +22,7 @@ pub(super) fn criteria(findings: &Findings<'_>) -> Table {
     for criterion in findings.criteria.iter().filter(|one| findings.is_shown(one.subject)) {
         let mut quantity = label(&criterion.quantity);
         // What lacks a reference is said once, below.
-        if let Some(note @ Note::LongestLag(_)) = criterion.note {
+        if let Some(note) = criterion.note.filter(|note| *note != Note::NoReference) {
             quantity += &format!(" ({note})");
         }
         let value = number_or_dash(criterion.value);

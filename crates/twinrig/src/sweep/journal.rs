@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde_json::json;
+
 use super::row::{Columns, Row};
 use crate::error::Error;
 pub use crate::journal::Opening;
@@ -17,7 +19,7 @@ pub struct Journal {
     columns: Columns,
 }
 
-const KIND: Kind = Kind { magic: "twinrig-sweep-1 ", what: "sweep" };
+const KIND: Kind = Kind { magic: "twinrig-sweep-2 ", what: "sweep" };
 
 impl Journal {
     /// Opens or creates the journal at `path` and gives the rows it holds, by
@@ -41,7 +43,9 @@ impl Journal {
 
     /// Appends a row, in one piece.
     pub fn append(&mut self, row: &Row) -> Result<(), Error> {
-        self.lines.append(&csv_text(self.columns.fields(row), []))
+        let mut fields = self.columns.fields(row);
+        fields.push(json!(row.verdict).to_string());
+        self.lines.append(&csv_text(fields, []))
     }
 
     /// That rows were damaged and left out, in words.

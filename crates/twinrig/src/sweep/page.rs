@@ -6,9 +6,7 @@ use super::{Row, Study, Summary, VariantStatus};
 use crate::page::text::{
     count, counted, label, number, number_or_dash, prefixed, quantity, seconds,
 };
-use crate::page::{
-    Axis, Block, Figure, Grade, KeyNumber, Page, Pane, Point, Role, Section, Series,
-};
+use crate::page::{Axis, Block, Figure, KeyNumber, Page, Pane, Point, Role, Section, Series};
 use crate::page::{Symbol, Table, Verdict, Width};
 use crate::words::titled;
 use experiment::sweep::{SensorNoise, Spread, Variation};
@@ -58,14 +56,14 @@ pub fn page(study: &Study, summary: &Summary) -> Page {
 fn verdict(summary: &Summary) -> Verdict {
     let [completed, tripped, failed] = VariantStatus::ALL.map(|outcome| summary.count(outcome));
     let unstable = summary.unstable();
-    let (grade, word) = match (unstable, tripped + failed) {
-        (0, 0) => (Grade::Good, "Every variant completed"),
-        (0, _) => (Grade::Doubtful, "Not every variant completed"),
-        _ => (Grade::Bad, "Some variants are unstable"),
+    let ended = match (unstable, tripped + failed) {
+        (0, 0) => "every variant completed",
+        (0, _) => "not every variant completed",
+        _ => "some variants are unstable",
     };
     let sentence = format!(
         "Of {}, {completed} ran to their end, {tripped} tripped, {failed} could not be built; \
-         {unstable} became unstable.",
+         {unstable} are unstable.",
         counted(summary.rows.len() as u64, "variant")
     );
     let mut numbers = Vec::new();
@@ -89,7 +87,7 @@ fn verdict(summary: &Summary) -> Verdict {
             format!("95 % below {p95} %"),
         ));
     }
-    Verdict { grade, word: word.to_owned(), sentence, numbers }
+    Verdict::of(&summary.verdict(), ended, &[sentence], numbers)
 }
 
 /// Wilson's interval of 95 % for a probability, in per cent.
@@ -127,6 +125,7 @@ fn results(study: &Study, summary: &Summary) -> Vec<Block> {
     });
     let table = Table::new(&header).titled("Variants that ran to their end").filled(rows);
     let mut blocks = vec![table.into()];
+    blocks.extend(summary.notes().into_iter().map(|note| Block::Text(label(&note))));
     blocks.extend(worst(study, summary).into_iter().flatten());
     blocks.extend(stopped(summary));
     blocks
@@ -160,7 +159,8 @@ fn stopped(summary: &Summary) -> Option<Block> {
         let unstable = if row.stable == Some(false) { ", unstable" } else { "" };
         let outcome = format!("{}{unstable}", row.outcome.word());
         let (index, seed) = (row.variant.index.to_string(), row.variant.seed.to_string());
-        [index, seed, outcome, time, label(&row.reason)]
+        let found = row.verdict.reasons.first().map_or(&row.reason, |reason| &reason.text);
+        [index, seed, outcome, time, label(found)]
     });
     let header = ["Variant", "Seed", "Outcome", "Time [s]", "Reason"];
     let mut inner = vec![Table::new(&header).filled(cells).into()];
@@ -168,7 +168,7 @@ fn stopped(summary: &Summary) -> Option<Block> {
         inner.push(Block::Text(format!("The first {SHOWN_ROWS}.")));
     }
     let what = counted(rows.len() as u64, "variant");
-    Some(Block::Details(format!("{what} that tripped, failed or became unstable"), inner))
+    Some(Block::Details(format!("{what} that tripped, failed or are unstable"), inner))
 }
 
 /// The states of variants, each with its look; a trip ends the count of its errors early.

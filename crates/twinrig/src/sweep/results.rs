@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use runtime::record::{Purpose, Role};
 use runtime::stop::StopHandle;
+use runtime::verdict::Verdict;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -39,6 +40,8 @@ pub struct SweepOptions {
 /// A sweep that is done.
 #[derive(Serialize)]
 pub struct Sweep {
+    /// How far the results can be trusted.
+    pub verdict: Verdict,
     /// Where its files are.
     pub folder: String,
     /// Variants that an earlier call had done.
@@ -69,6 +72,8 @@ pub struct Sweep {
 /// One variant alone.
 #[derive(Serialize)]
 pub struct RecordedVariant {
+    /// How far its result can be trusted.
+    pub verdict: Verdict,
     /// For machines.
     pub variant: Value,
     /// Where its files are, if they were asked for.
@@ -136,6 +141,7 @@ impl Test {
             ("report.html", super::page::page(&study, &summary).html()),
         ];
         Ok(Sweep {
+            verdict: summary.verdict(),
             files: write_files(folder, files)?,
             folder: folder.display().to_string(),
             resumed_variants,
@@ -166,6 +172,7 @@ impl Test {
         let run = folder.map(|folder| record_variant(&study, &row, folder, stop, onlooker));
         let run = run.transpose()?;
         Ok(RecordedVariant {
+            verdict: row.verdict.clone(),
             variant: summary.row_json(&row),
             folder: run.as_ref().map(|run| run.folder.clone()),
             summary: run.map(|run| run.summary),

@@ -3,13 +3,16 @@
 use analysis::criteria::{self, Criterion};
 use csv::StringRecord;
 use runtime::reference::Reference;
+use runtime::verdict::{Level, Reason, Verdict};
 use serde::Serialize;
 
 use super::study::Variant;
 use crate::assembly::Assembly;
+use crate::check::UNSTABLE;
+use crate::evidence::{Evidence, SELF_EXCITED, STABILITY_WARNING};
 use crate::onlooker::VariantStatus;
 use crate::words::titled;
-use experiment::SweepSpec;
+use experiment::{SweepSpec, VerdictSpec};
 
 /// What became of one variant.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,14 +21,36 @@ pub struct Row {
     pub variant: Variant,
     /// How it ended.
     pub outcome: VariantStatus,
-    /// Whether its motion stayed within bounds; `None` if it never ran.
+    /// Whether it was stable: nothing predicted, warned of, kept up by the loop or beyond all
+    /// bounds says otherwise. `None` if it never ran.
     pub stable: Option<bool>,
+    /// How far its result can be trusted, as `run` says it.
+    pub verdict: Verdict,
     /// Why it was stopped, if it was.
     pub trip: Option<RowTrip>,
     /// Why it failed, or the trip in words; else empty.
     pub reason: String,
     /// One value per [`Columns::metrics`].
     pub metrics: Vec<Option<f64>>,
+    /// What a reader must know of these values, such as that a search ended at its limit.
+    pub notes: String,
+}
+
+impl Row {
+    /// Whether its interface left all bounds, and nothing else says that it is unstable.
+    pub(super) fn ran_away(&self) -> bool {
+        let known = |reason: &Reason| reason.level == Level::Unsafe || is_unstable(reason);
+        self.stable == Some(false) && !self.verdict.reasons.iter().any(known)
+    }
+}
+
+/// Whether a finding says that the loop is unstable: predicted, warned of, or kept up by itself.
+pub(super) fn is_unstable(reason: &Reason) -> bool {
+    match reason.id.as_str() {
+        UNSTABLE | STABILITY_WARNING => true,
+        SELF_EXCITED => reason.level >= Level::Wrong,
+        _ => false,
+    }
 }
 
 /// A trip in a row.
@@ -58,10 +83,11 @@ pub struct Columns {
 }
 
 /// Columns between the parameters and the metrics.
-const STATUS: [&str; 5] = ["outcome", "stable", "trip", "trip time [s]", "reason"];
+const STATUS: [&str; 8] =
+    ["outcome", "stable", "verdict", "findings", "trip", "trip time [s]", "reason", "notes"];
 
 impl Columns {
-    pub(super) fn new(spec: &SweepSpec, assembly: &Assembly) -> Self {
+    pub(super) fn new(spec: &SweepSpec, thresholds: &VerdictSpec, assembly: &Assembly) -> Self {
         let parameters = spec
             .vary
             .iter()
@@ -71,7 +97,9 @@ impl Columns {
             quantity: quantity.to_owned(),
             unit: unit.to_owned(),
         };
-        let mut metrics: Vec<Metric> = evaluated(assembly, &Signals::default(), None)
+        let nothing = Judged::of(assembly, thresholds, &Signals::default(), None);
+        let mut metrics: Vec<Metric> = nothing
+            .criteria
             .into_iter()
             .map(|criterion| metric(&criterion.id, &criterion.quantity, criterion.unit))
             .collect();
@@ -105,14 +133,19 @@ impl Columns {
             Some(false) => "no".to_owned(),
             None => String::new(),
         });
+        let found = row.verdict.reasons.iter().map(|reason| reason.id.as_str());
+        fields.push(row.verdict.level.word().to_lowercase());
+        fields.push(found.collect::<Vec<_>>().join(" "));
         fields.push(row.trip.as_ref().map_or_else(String::new, |trip| trip.kind.clone()));
         fields.push(number(row.trip.as_ref().map(|trip| trip.time_s)));
         fields.push(row.reason.clone());
+        fields.push(row.notes.clone());
         fields.extend(row.metrics.iter().map(|value| number(*value)));
         fields
     }
 
-    /// Reads what [`fields`](Self::fields) has written; `None` if it is something else.
+    /// Reads what [`fields`](Self::fields) has written, and the whole verdict behind it; `None`
+    /// if it is something else.
     pub fn row(&self, fields: &StringRecord) -> Option<Row> {
         let mut fields = fields.iter();
         let mut next = || fields.next();
@@ -134,11 +167,13 @@ impl Columns {
             "" => None,
             _ => return None,
         };
+        let [_level, _findings] = [next()?, next()?];
         let kind = Some(next()?.to_owned()).filter(|kind| !kind.is_empty());
         let trip = kind.zip(number(next()?)?).map(|(kind, time_s)| RowTrip { kind, time_s });
-        let reason = next()?.to_owned();
+        let [reason, notes] = [next()?.to_owned(), next()?.to_owned()];
         let metrics = self.metrics.iter().map(|_| number(next()?)).collect::<Option<_>>()?;
-        let row = Row { variant, outcome, stable, trip, reason, metrics };
+        let verdict = serde_json::from_str(next()?).ok()?;
+        let row = Row { variant, outcome, stable, verdict, trip, reason, metrics, notes };
         fields.next().is_none().then_some(row)
     }
 }
@@ -151,39 +186,48 @@ pub(super) struct Signals {
     pub(super) floors: Vec<Vec<f64>>,
 }
 
-/// The criteria of a run, from the same formulas as in a report.
-pub(super) fn evaluated(
-    assembly: &Assembly,
-    signals: &Signals,
-    reference: Option<&Reference>,
-) -> Vec<Criterion> {
-    fn at(columns: &[Vec<f64>], place: usize) -> &[f64] {
-        columns.get(place).map_or(&[], Vec::as_slice)
+/// What is judged of a run: the criteria from the same formulas as in a report, what speaks
+/// against the result, and the error of the worst interface DOF.
+pub(super) struct Judged {
+    pub(super) criteria: Vec<Criterion>,
+    pub(super) reasons: Vec<Reason>,
+    pub(super) nrmse: Option<f64>,
+}
+
+impl Judged {
+    pub(super) fn of(
+        assembly: &Assembly,
+        thresholds: &VerdictSpec,
+        signals: &Signals,
+        reference: Option<&Reference>,
+    ) -> Self {
+        fn at(columns: &[Vec<f64>], place: usize) -> &[f64] {
+            columns.get(place).map_or(&[], Vec::as_slice)
+        }
+        let names: Vec<String> = (1..=assembly.count()).map(|i| i.to_string()).collect();
+        let interface = |(place, name)| criteria::Interface {
+            name,
+            desired: at(&signals.desired, place),
+            measured: at(&signals.measured, place),
+            reference: reference.and_then(|of| of.interface.get(place)).map(Vec::as_slice),
+        };
+        let floor = |(place, dof)| criteria::Floor {
+            name: assembly.simulated_name(dof),
+            numerical: at(&signals.floors, place),
+            reference: reference.and_then(|of| of.displacement.get(dof)).map(Vec::as_slice),
+        };
+        let interfaces: Vec<_> =
+            names.iter().map(String::as_str).enumerate().map(interface).collect();
+        let floors: Vec<_> = floors(assembly).into_iter().enumerate().map(floor).collect();
+        let rate_hz = 1.0 / assembly.integrator.step_s / assembly.every as f64;
+        let (interfaces, floors) = (&interfaces[..], &floors[..]);
+        let signals = criteria::Signals { rate_hz, interfaces, floors };
+        let criteria = criteria::evaluate(&signals);
+        let rate_hz = Some(rate_hz);
+        let evidence = Evidence { thresholds, rate_hz, interfaces, criteria: &criteria };
+        let errors = interfaces.iter().filter_map(|of| criteria::nrmse(of.measured, of.reference?));
+        Self { reasons: evidence.reasons().collect(), nrmse: errors.reduce(f64::max), criteria }
     }
-    let names: Vec<String> = (1..=assembly.count()).map(|i| i.to_string()).collect();
-    let interface = |(place, name)| criteria::Interface {
-        name,
-        desired: at(&signals.desired, place),
-        measured: at(&signals.measured, place),
-        reference: reference.and_then(|of| of.interface.get(place)).map(Vec::as_slice),
-    };
-    let floor = |(place, dof)| criteria::Floor {
-        name: assembly.simulated_name(dof),
-        numerical: at(&signals.floors, place),
-        reference: reference.and_then(|of| of.displacement.get(dof)).map(Vec::as_slice),
-    };
-    let rate_hz = 1.0 / assembly.integrator.step_s / assembly.every as f64;
-    criteria::evaluate(&criteria::Signals {
-        rate_hz,
-        longest_lag: criteria::benchmark_lags(rate_hz),
-        interfaces: &names
-            .iter()
-            .map(String::as_str)
-            .enumerate()
-            .map(interface)
-            .collect::<Vec<_>>(),
-        floors: &floors(assembly).into_iter().enumerate().map(floor).collect::<Vec<_>>(),
-    })
 }
 
 /// The DOFs that have criteria of their own: recorded, not at the interface, and no

@@ -8,17 +8,19 @@ use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
 use runtime::numerical::Numerical;
+use runtime::verdict::{Level, Reason, Verdict};
 
 use super::VariantStatus;
-use super::row::{Row, RowTrip, Signals, evaluated, floors};
+use super::row::{Judged, Row, RowTrip, Signals, floors, is_unstable};
 use super::shared::Answer;
 use super::study::{Study, Variant};
 use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::error::Error;
 use crate::estimate::Estimate;
+use crate::evidence::{trip_words, tripped, warned};
 use crate::loop_record::warning_constant;
 use crate::page::text::label;
-use experiment::{Experiment, Severity};
+use experiment::{Experiment, Severity, VerdictSpec};
 
 /// The signals of one run, kept from variant to variant so that a thread asks
 /// for its memory once.
@@ -44,8 +46,10 @@ pub(super) struct Ran {
     pub(super) peaks: Peaks,
     /// Whether the interface has left all bounds.
     pub(super) ran_away: bool,
-    /// The criteria by name.
-    pub(super) criteria: Vec<(String, Option<f64>)>,
+    /// When the stability warning reached 100 %.
+    pub(super) warned_s: Option<f64>,
+    /// What its signals say.
+    pub(super) judged: Judged,
 }
 
 /// An armed variant and what its results are compared with.
@@ -54,7 +58,13 @@ pub(super) struct ArmedVariant {
     pub(super) variant: Variant,
     pub(super) assembly: Assembly,
     pub(super) answer: Arc<Answer>,
+    pub(super) thresholds: VerdictSpec,
+    /// What was known against it before.
+    pub(super) prediction: Vec<Reason>,
 }
+
+/// Name of the reason that there is no result.
+pub(super) const NOT_BUILT: &str = "not_built";
 
 /// Why a variant has no result, in words for its row.
 pub(super) struct Failure(String);
@@ -75,8 +85,15 @@ impl Study {
             outcome: VariantStatus::Failed,
             stable: None,
             trip: None,
+            verdict: Verdict::from_iter([Reason::new(
+                Level::Doubtful,
+                NOT_BUILT,
+                label(&reason),
+                "narrow the range of what varies",
+            )]),
             reason: label(&reason),
             metrics: vec![None; self.columns().metrics.len()],
+            notes: String::new(),
         }))
     }
 
@@ -95,9 +112,10 @@ impl Study {
     }
 
     fn try_run(&self, variant: &Variant, workspace: &mut Workspace) -> Result<Row, Failure> {
-        let test = self.arm(variant.clone())?;
+        let mut test = self.arm(variant.clone())?;
+        let prediction = std::mem::take(&mut test.prediction);
         let ran = workspace.run(test, self.spec().unstable_beyond)?;
-        Ok(self.row(variant.clone(), ran))
+        Ok(self.row(variant.clone(), prediction, ran))
     }
 
     /// The whole test of a variant, as a rehearsal runs it, but without a record.
@@ -106,36 +124,48 @@ impl Study {
             let path = &self.spec().vary[at].target.path;
             return Err(Failure(format!("hardly any draw of {path} lies between its limits")));
         }
-        let (_, assembly) = self.assemble(&variant)?;
+        let (experiment, assembly) = self.assemble(&variant)?;
+        let thresholds = experiment.verdict;
+        let prediction = self.shared.prediction(&assembly, &thresholds)?;
         let load = self.shared.load(&assembly);
         let answer = self.shared.reference(&assembly, &load).map_err(Error::from)?;
         let plant = assembly.plant().map_err(Error::from)?;
         let constant_j = warning_constant(&assembly, &answer.reference);
         let options = LoopOptions { constant_j, recording: Recording::Off };
         let hybrid = assembly.whole_test(assembly.hybrid_loop(plant, load, options), None);
-        Ok(ArmedVariant { hybrid, variant, assembly, answer })
+        Ok(ArmedVariant { hybrid, variant, assembly, answer, thresholds, prediction })
     }
 
-    pub(super) fn row(&self, variant: Variant, ran: Ran) -> Row {
+    pub(super) fn row(&self, variant: Variant, prediction: Vec<Reason>, ran: Ran) -> Row {
         let not_finite = ran.trip.is_some_and(|(trip, _)| trip.kind == TripKind::NotFinite);
-        let stable = !not_finite && !ran.ran_away;
         let Peaks { warning, tracking_error, force } = ran.peaks;
-        let mut found = ran.criteria;
-        for (id, value) in [("SW", warning), ("tracking error", tracking_error), ("force", force)] {
-            found.push((id.to_owned(), Some(value)));
-        }
+        let Judged { criteria, reasons, nrmse } = ran.judged;
+        let trip = ran.trip.map(|(trip, time_s)| (trip, trip.text(), time_s));
+        let ended = trip.as_ref().map(|(_, text, time_s)| tripped(trip_words(text, *time_s)));
+        let known = ended.into_iter().chain(prediction).chain(ran.warned_s.map(warned));
+        let verdict: Verdict = known.chain(reasons).collect();
         // By name: a variant may have more or fewer DOFs than the file.
-        let value = |id: &str| found.iter().find(|(known, _)| known == id)?.1;
+        let value = |id: &str| match id {
+            "NRMSE" => nrmse,
+            "SW" => Some(warning),
+            "tracking error" => Some(tracking_error),
+            "force" => Some(force),
+            _ => criteria.iter().find(|criterion| criterion.id == id)?.value,
+        };
+        let noted = criteria
+            .iter()
+            .filter_map(|criterion| criterion.note.map(|note| format!("{}: {note}", criterion.id)));
         Row {
-            outcome: if ran.trip.is_some() {
-                VariantStatus::Tripped
-            } else {
-                VariantStatus::Completed
+            outcome: match trip {
+                Some(_) => VariantStatus::Tripped,
+                None => VariantStatus::Completed,
             },
-            stable: Some(stable),
-            trip: ran.trip.map(|(trip, time_s)| RowTrip { kind: word(trip.kind), time_s }),
-            reason: ran.trip.map_or_else(String::new, |(trip, _)| trip.text()),
+            stable: Some(!not_finite && !ran.ran_away && !verdict.reasons.iter().any(is_unstable)),
             metrics: self.columns().metrics.iter().map(|metric| value(&metric.id)).collect(),
+            notes: noted.collect::<Vec<_>>().join("; "),
+            reason: trip.as_ref().map_or_else(String::new, |(_, text, _)| text.clone()),
+            trip: trip.map(|(trip, _, time_s)| RowTrip { kind: word(trip.kind), time_s }),
+            verdict,
             variant,
         }
     }
@@ -145,16 +175,17 @@ impl Workspace {
     /// Runs the test to its end or its trip, and keeps what the record would
     /// hold of the time before.
     fn run(&mut self, test: ArmedVariant, unstable_beyond: f64) -> Result<Ran, Failure> {
-        let ArmedVariant { mut hybrid, assembly, answer, .. } = test;
+        let ArmedVariant { mut hybrid, assembly, answer, thresholds, .. } = test;
         let (floors, frames) = (floors(&assembly), frames(&assembly));
         self.clear(assembly.count(), floors.len(), frames);
         // What is found by the tick itself, and would be old before it.
         let two_rates = hybrid.two_rates().is_some();
         let late = two_rates || matches!(hybrid.source().numerical, Numerical::Continuous(_));
         let mut shown = Vec::with_capacity(assembly.structure.size());
+        let mut warned_s = None;
         // What the interlock does after a trip is for the record; here it is over.
         while !hybrid.is_over() && hybrid.tripped().is_none() {
-            let framed = hybrid.ticks().is_multiple_of(assembly.every);
+            let (framed, now_s) = (hybrid.ticks().is_multiple_of(assembly.every), hybrid.time_s());
             if framed && !late {
                 self.keep_desired(&hybrid.source().numerical);
             }
@@ -172,7 +203,11 @@ impl Workspace {
             }
             if framed {
                 match is_running(&hybrid) && decided(&hybrid) {
-                    true => self.keep_measured(&hybrid),
+                    true => {
+                        self.keep_measured(&hybrid);
+                        let reached = hybrid.monitor().stability_warning >= 100.0;
+                        warned_s = warned_s.or(reached.then_some(now_s));
+                    }
                     false => self.drop_motion(),
                 }
             }
@@ -181,7 +216,8 @@ impl Workspace {
             trip: hybrid.tripped(),
             peaks: self.peaks,
             ran_away: self.ran_away(&answer, unstable_beyond),
-            criteria: self.criteria(&assembly, &answer),
+            warned_s,
+            judged: Judged::of(&assembly, &thresholds, &self.signals, Some(&answer.reference)),
         })
     }
 
@@ -247,18 +283,6 @@ impl Workspace {
             let far = |signal: &[f64]| criteria::exceeds(signal, limit);
             limit > 0.0 && (far(desired) || far(measured))
         })
-    }
-
-    /// The criteria by name.
-    fn criteria(&self, assembly: &Assembly, answer: &Answer) -> Vec<(String, Option<f64>)> {
-        let evaluated = evaluated(assembly, &self.signals, Some(&answer.reference));
-        let mut found: Vec<(String, Option<f64>)> =
-            evaluated.into_iter().map(|criterion| (criterion.id, criterion.value)).collect();
-        let both = self.signals.measured.iter().zip(&answer.reference.interface);
-        // Of several interface DOFs the worst.
-        let worst = both.filter_map(|(of, reference)| criteria::nrmse(of, reference));
-        found.push(("NRMSE".to_owned(), worst.reduce(f64::max)));
-        found
     }
 }
 

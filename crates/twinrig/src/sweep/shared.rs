@@ -3,12 +3,19 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use analysis::criteria::Extent;
+use analysis::loop_stability::LoopDescription;
+use experiment::VerdictSpec;
 use model::equations::Equations;
 use model::integrator::Options;
+use model::rates::Rates;
 use runtime::load::Load;
 use runtime::reference::{Reference, ReferenceError};
+use runtime::verdict::Reason;
 
 use crate::assembly::Assembly;
+use crate::check::reasons;
+use crate::error::Error;
+use crate::forecast::{Forecast, Others, describe};
 
 /// Kept of each sort; the oldest makes room.
 const KEPT: usize = 16;
@@ -18,6 +25,7 @@ const KEPT: usize = 16;
 pub(super) struct Shared {
     loads: Mutex<Vec<KnownLoad>>,
     references: Mutex<Vec<(ReferenceKey, Arc<Answer>)>>,
+    predictions: Mutex<Vec<(PredictionKey, Vec<Reason>)>>,
 }
 
 /// A load and what it was made of.
@@ -38,6 +46,15 @@ struct ReferenceKey {
     integrator: Options,
     load: Load,
     every: u64,
+}
+
+/// Everything that the prediction of a loop depends on.
+#[derive(Debug, Clone, PartialEq)]
+struct PredictionKey {
+    whole: Equations,
+    described: LoopDescription,
+    rates: Option<Rates>,
+    thresholds: VerdictSpec,
 }
 
 /// A reference response and what is read off it.
@@ -120,6 +137,33 @@ impl Shared {
         }
         references.push((key, Arc::clone(&answer)));
         Ok(answer)
+    }
+}
+
+impl Shared {
+    /// What is known against the loop of an assembly before it runs.
+    pub(super) fn prediction(
+        &self,
+        assembly: &Assembly,
+        thresholds: &VerdictSpec,
+    ) -> Result<Vec<Reason>, Error> {
+        let key = PredictionKey {
+            whole: assembly.substructures.whole.clone(),
+            described: describe(assembly),
+            rates: assembly.rates,
+            thresholds: *thresholds,
+        };
+        let found = lock(&self.predictions).iter().find(|(known, _)| *known == key).cloned();
+        if let Some((_, reasons)) = found {
+            return Ok(reasons);
+        }
+        let reasons = reasons(&Forecast::new(assembly, Others::Left)?, thresholds);
+        let mut predictions = lock(&self.predictions);
+        if predictions.len() >= KEPT {
+            predictions.remove(0);
+        }
+        predictions.push((key, reasons.clone()));
+        Ok(reasons)
     }
 }
 

@@ -87,7 +87,7 @@ impl Study {
         if assembly.stream.is_some() {
             return Err(Error::StreamedSweep);
         }
-        study.columns = Columns::new(&study.spec, &assembly);
+        study.columns = Columns::new(&study.spec, &study.experiment.verdict, &assembly);
         // Before the threads ask for it all at once.
         study.shared.reference(&assembly, &study.shared.load(&assembly))?;
         Ok(study)

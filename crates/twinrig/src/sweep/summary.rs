@@ -1,14 +1,20 @@
 //! What many variants say together.
 
+use std::collections::BTreeMap;
+
+use runtime::verdict::{Level, Reason, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::VariantStatus;
 use super::row::{Columns, Metric, Row};
 use super::study::Study;
-use crate::page::text::prefixed;
+use crate::page::text::{counted, prefixed};
 use crate::table::csv_text;
 use crate::words::number;
+
+/// What helps where a loop leaves all bounds.
+const FAR: &str = "less delay, a compensator, or less of the structure in the laboratory";
 
 /// The results of a study, in the order of the variants.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,9 +87,44 @@ impl Summary {
         self.rows.iter().filter(|row| row.outcome == outcome).count()
     }
 
-    /// Variants whose motion left all bounds.
+    /// Variants that are unstable.
     pub fn unstable(&self) -> usize {
         self.rows.iter().filter(|row| row.stable == Some(false)).count()
+    }
+
+    /// How far the results can be trusted: every finding once, with the variants that have it.
+    pub fn verdict(&self) -> Verdict {
+        let mut found: Vec<(usize, u64, &Reason)> = Vec::new();
+        for row in &self.rows {
+            for reason in &row.verdict.reasons {
+                match found.iter_mut().find(|(_, _, known)| known.id == reason.id) {
+                    None => found.push((1, row.variant.index, reason)),
+                    Some((count, index, known)) => {
+                        *count += 1;
+                        if reason.level > known.level {
+                            (*index, *known) = (row.variant.index, reason);
+                        }
+                    }
+                }
+            }
+        }
+        let all = counted(self.rows.len() as u64, "variant");
+        let of_all = found.into_iter().map(|(count, index, Reason { id, level, text, remedy })| {
+            Reason::new(*level, id, format!("{count} of {all}, such as {index}: {text}"), remedy)
+        });
+        let far = self.rows.iter().filter(|row| row.ran_away()).count();
+        let text = format!("the interface of {far} of {all} left all bounds (`unstable_beyond`)");
+        let far = (far > 0).then(|| Reason::new(Level::Unsafe, "ran_away", text, FAR));
+        of_all.chain(far).collect()
+    }
+
+    /// What a reader must know of the values, each with how many variants it concerns.
+    pub fn notes(&self) -> Vec<String> {
+        let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+        let notes = self.rows.iter().flat_map(|row| row.notes.split("; "));
+        notes.filter(|note| !note.is_empty()).for_each(|note| *found.entry(note).or_default() += 1);
+        let all = self.rows.len();
+        found.into_iter().map(|(note, count)| format!("{note} ({count} of {all})")).collect()
     }
 
     /// The variant to look at first.
@@ -99,7 +140,9 @@ impl Summary {
     /// The same in short, for machines.
     pub fn json(&self, study: &Study) -> Value {
         let spec = study.spec();
+        let level = |level| self.rows.iter().filter(|row| row.verdict.level == level).count();
         json!({
+            "verdict": self.verdict(),
             "title": study.experiment().title,
             "experiment": study.experiment().name(),
             "version": env!("CARGO_PKG_VERSION"),
@@ -112,6 +155,11 @@ impl Summary {
             "tripped": self.count(VariantStatus::Tripped),
             "failed": self.count(VariantStatus::Failed),
             "unstable": self.unstable(),
+            "sound": level(Level::Sound),
+            "doubtful": level(Level::Doubtful),
+            "wrong": level(Level::Wrong),
+            "unsafe": level(Level::Unsafe),
+            "notes": self.notes(),
             "metrics": self.statistics,
             "worst": self.worst().map(|row| self.row_json(row)),
         })
@@ -130,6 +178,8 @@ impl Summary {
             "parameters": Value::from_iter(parameters),
             "outcome": row.outcome.word(),
             "stable": row.stable,
+            "verdict": row.verdict,
+            "notes": row.notes,
             "trip": row.trip,
             "reason": row.reason,
             "metrics": Value::from_iter(metrics),

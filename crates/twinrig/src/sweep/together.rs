@@ -1,6 +1,8 @@
 //! Four variants in step, where their loops are plain enough.
 
 use crate::error::Error;
+use crate::evidence::Evidence;
+use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use analysis::criteria::{self, Extent, Found, InStep, Target};
@@ -8,7 +10,7 @@ use numerics::lanes::{LANES, Lane, Lanes};
 use runtime::batch::{BatchLoop, Onlooker, View};
 use runtime::hybrid_loop::HybridLoop;
 
-use super::row::{Row, floors};
+use super::row::{Judged, Row, floors};
 use super::run::{ArmedVariant, Peaks, Ran, Workspace, frames};
 use super::shared::Answer;
 use super::study::Study;
@@ -41,31 +43,35 @@ impl Study {
         let tests: Vec<ArmedVariant> = indices.iter().map(armed).collect::<Option<_>>()?;
         let loops: Vec<&HybridLoop> = tests.iter().map(|test| &test.hybrid).collect();
         let batch = BatchLoop::new(&loops)?;
-        let room = std::mem::take(&mut workspace.lanes);
+        let room = take(&mut workspace.lanes);
         let mut watched = Watched::new(&tests, room)?;
         let troubled = batch.run(&mut watched);
         let Watched { criteria, force, warning, .. } = watched;
         let (found, room) = criteria.finish();
-        workspace.lanes = room;
-        let ran = |lane: usize, answer: &Answer, found: Found| Ran {
+        let ran = |lane: usize, test: &ArmedVariant, found: Found| Ran {
             trip: None,
+            warned_s: None,
             peaks: Peaks {
                 warning: warning[lane],
                 tracking_error: found.largest_tracking_error,
                 force: force[lane],
             },
-            ran_away: answer.peaks.iter().any(|peak| {
+            ran_away: test.answer.peaks.iter().any(|peak| {
                 let limit = self.spec().unstable_beyond * peak;
                 limit > 0.0 && found.largest.iter().any(|largest| *largest > limit)
             }),
-            criteria: by_name(found),
+            judged: judged(test, &room.measured(lane), found),
         };
         let lanes = tests.into_iter().zip(found).enumerate();
-        let rows = lanes.map(|(lane, (ArmedVariant { variant, answer, .. }, found))| {
-            let found = found.filter(|_| !troubled[lane])?;
-            Some(self.row(variant, ran(lane, &answer, found)))
+        let rows = lanes.map(|(lane, (mut test, found))| {
+            // When a warning came is found where the variant runs alone.
+            let found = found.filter(|_| !troubled[lane] && warning[lane] < 100.0)?;
+            let (prediction, variant) = (take(&mut test.prediction), test.variant.clone());
+            Some(self.row(variant, prediction, ran(lane, &test, found)))
         });
-        Some(rows.collect())
+        let rows = rows.collect();
+        workspace.lanes = room;
+        Some(rows)
     }
 }
 
@@ -108,7 +114,6 @@ impl<'a> Watched<'a> {
         let rate_hz = 1.0 / step_s / every as f64;
         let criteria = InStep::new(
             rate_hz,
-            criteria::benchmark_lags(rate_hz),
             frames(assembly),
             at_interface?,
             shown.iter().map(|&dof| at(dof)).collect::<Option<_>>()?,
@@ -145,10 +150,15 @@ fn target<'a>(
     Some(Target { name, samples, extents: std::array::from_fn(|lane| all[lane].1) })
 }
 
-/// The criteria by name, as [`Workspace`] gives them.
-fn by_name(found: Found) -> Vec<(String, Option<f64>)> {
-    let criteria = found.criteria.into_iter().map(|c| (c.id, c.value));
-    criteria.chain([("NRMSE".to_owned(), found.nrmse)]).collect()
+/// What the signals of a lane say.
+fn judged(test: &ArmedVariant, measured: &[f64], found: Found) -> Judged {
+    let ArmedVariant { assembly, answer, thresholds, .. } = test;
+    let Found { criteria, nrmse, .. } = found;
+    let rate_hz = 1.0 / assembly.integrator.step_s / assembly.every as f64;
+    let reference = answer.reference.interface.first().map(Vec::as_slice);
+    let interfaces = &[criteria::Interface { name: "1", desired: &[], measured, reference }];
+    let evidence = Evidence { thresholds, rate_hz: Some(rate_hz), interfaces, criteria: &criteria };
+    Judged { reasons: evidence.reasons().collect(), nrmse, criteria }
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ fn of_loop(found: &LoopCheck, assembly: &Assembly) -> Words {
         counted(found.ticks, "tick"),
         number(1e3 * forecast.step_s),
     ));
-    found.verdict.lines().iter().for_each(|line| words.line(line));
+    words.verdict(&found.verdict);
     words.line("");
     words.table(tables::modes(forecast));
     let more = dofs.saturating_sub(forecast.modes.len());

@@ -245,7 +245,7 @@ impl StateModel {
     /// Growing modes; passivity is judged by the response, see
     /// [`least_hermitian`] of the mobility.
     pub fn verdict(&self) -> Result<Verdict> {
-        Ok(Verdict::of_eigenvalues(&self.eigenvalues()?))
+        Ok(Verdict::of_eigenvalues(&self.eigenvalues()?, self.state_rigid_modes))
     }
 
     /// Boundary displacements from boundary forces at a frequency.

@@ -79,6 +79,10 @@ pub(super) struct System<'a> {
 
 impl<'a> System<'a> {
     pub(super) fn new(component: &'a Component, omega: f64) -> Result<Self> {
+        let masses = component.matrices.mass.diagonal();
+        if let Some(dof) = masses.into_iter().position(|mass| mass == 0.0) {
+            return Err(ReductionError::MassNotPositiveDefinite(dof));
+        }
         let (grounded, right, left) = if component.matrices.stiffness.is_symmetric() {
             let Flexibility { factor, kept, rigid, .. } = Flexibility::of(component)?;
             let factor = Factor::Symmetric(factor);
