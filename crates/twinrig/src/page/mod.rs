@@ -140,11 +140,7 @@ impl Verdict {
         statements: &[String],
         numbers: Vec<KeyNumber>,
     ) -> Self {
-        let grade = match verdict.level {
-            verdict::Level::Sound => Grade::Good,
-            verdict::Level::Doubtful => Grade::Doubtful,
-            verdict::Level::Wrong | verdict::Level::Unsafe => Grade::Bad,
-        };
+        let grade = verdict.level.into();
         // What the ending says already is not said twice.
         let others = verdict.reasons.iter().filter(|reason| !statements.contains(&reason.text));
         let reasons = others.map(|verdict::Reason { level, text, remedy, .. }| {

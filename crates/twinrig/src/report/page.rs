@@ -284,7 +284,6 @@ fn provenance(findings: &Findings<'_>) -> Vec<Block> {
 mod tests {
     use super::super::tests::sample;
     use super::*;
-    use crate::page::Grade;
 
     fn titles(record: &runtime::record::Record) -> Vec<(String, Vec<String>)> {
         let page = page(&Findings::of(record).unwrap());
