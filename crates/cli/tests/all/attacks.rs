@@ -52,13 +52,25 @@ macro_rules! attacks {
 }
 
 attacks! {
+    armed_without_measurement,
     flood_and_stop,
+    force_unsupervised_on_way_to_safe,
+    goodbye_leaves_rig_loaded,
     host_stop_refused,
+    laboratory_stop_swallowed,
     lock_step_way_to_safe_hangs,
+    measured_displacement_unlimited,
+    nan_indicator_never_trips,
     no_limits_demanded,
+    peer_chooses_watchdog,
+    queued_commands_burst,
+    ramp_bursts_after_stall,
     signal_while_preparing,
+    silent_laboratory,
     slow_safe_rate_skips_hold_and_ramp,
+    spoofed_session,
     stop_before_first_tick,
+    stop_then_measured,
     trace_second_press_ignored,
     virtual_time_waits_forever_for_load,
 }
