@@ -223,7 +223,7 @@ pub enum LoopError {
 }
 
 /// The largest part whose eigenvalues are sought.
-pub const MOST_STATES: usize = 2400;
+pub const MOST_STATES: usize = 3100;
 /// Most interface DOFs.
 pub const MOST_DOFS: usize = 12;
 

@@ -497,15 +497,4 @@ fn others(open: &OpenLoop, curve: &Curve, known: &[Complex]) -> Vec<Motion> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modes_that_do_not_swing_keep_their_numbers() {
-        assert_eq!(numbers(&[2.0, 3.0], &[2.0, 3.0]), [1, 2]);
-        // A rigid body, and one damped beyond critical in the middle.
-        assert_eq!(numbers(&[2.0, 9.1], &[0.0, 2.1, 5.0, 9.0]), [2, 4]);
-        assert_eq!(numbers(&[2.0, 3.0], &[0.0, 0.0, 2.0, 3.0]), [3, 4]);
-        assert!(numbers(&[], &[1.0]).is_empty());
-    }
-}
+mod tests;

@@ -450,5 +450,13 @@ mod tests {
         free.matrices.stiffness[(0, 0)] = 4e5;
         free.matrices.damping = Matrix::zeros(8, 8);
         assert!(StructureModes::found(&free).unwrap().is_none());
+        // Of critical damping in every mode: c = 2 √(m k) of masses that nothing joins.
+        let mut critical = chain(3, 0.0);
+        critical.interface.truncate(1);
+        critical.matrices.stiffness = Matrix::identity(3, 3) * 4e4;
+        critical.matrices.damping = Matrix::identity(3, 3) * 4e3;
+        assert!(StructureModes::found(&critical).unwrap().is_none());
+        critical.matrices.damping *= 0.999;
+        assert!(StructureModes::found(&critical).unwrap().is_some());
     }
 }

@@ -16,7 +16,7 @@ use crate::critical_delay::critical_delay;
 use nalgebra::DMatrix;
 use numerics::Matrix;
 
-fn one(value: f64) -> Matrix {
+pub(super) fn one(value: f64) -> Matrix {
     DMatrix::from_element(1, 1, value)
 }
 
@@ -40,12 +40,12 @@ fn equations(m: Matrix, c: Matrix, k: Matrix, at: RelativeDof) -> Equations {
 }
 
 /// The structures of Waldbjørn et al.
-fn one_mass(own: f64) -> (Equations, Specimen) {
+pub(super) fn one_mass(own: f64) -> (Equations, Specimen) {
     let numerical = equations(one(6300.0), one(2370.0), one(own), RelativeDof::of_dof(0));
     (numerical, spring(110e3))
 }
 
-fn three_storeys() -> (Equations, Specimen) {
+pub(super) fn three_storeys() -> (Equations, Specimen) {
     let chain = |k: [f64; 3]| {
         DMatrix::from_row_slice(
             3,
@@ -59,12 +59,12 @@ fn three_storeys() -> (Equations, Specimen) {
     (numerical, spring(110e3))
 }
 
-fn actuator() -> TransferSystem {
+pub(super) fn actuator() -> TransferSystem {
     let function = TransferFunction::new(&[5.163e6], &[1.0, 530.8, 8.899e4, 5.44e6]).unwrap();
     TransferSystem::TransferFunction { function, samples: 0.0 }
 }
 
-fn described(
+pub(super) fn described(
     (numerical, specimen): (Equations, Specimen),
     transfer_system: TransferSystem,
     step_s: f64,
@@ -88,7 +88,7 @@ fn described(
     }
 }
 
-fn whole(description: &LoopDescription) -> Equations {
+pub(super) fn whole(description: &LoopDescription) -> Equations {
     let LoopDescription { numerical, specimen, .. } = description;
     let b = numerical.interface_matrix();
     let joined = |part: &Matrix, taken: &Matrix| part + &b * taken * b.transpose();
@@ -202,6 +202,55 @@ fn a_later_loop_goes_where_the_switches_say() {
         }
         let found = Curve::follow(&open.later(middle)).unwrap().growing;
         assert_eq!(found as i64, growing, "{middle} {switches:?}");
+    }
+}
+
+/// The slopes that Newton's rule goes by are those of the loop gain and of its poles.
+#[test]
+fn slopes_are_difference_quotients() {
+    let mut description = described(three_storeys(), actuator(), 1e-3);
+    description.extra_delay_s = 4e-4;
+    let (sampled, continuous) =
+        (OpenLoop::sampled(&description), OpenLoop::continuous(&description));
+    for (open, step_s) in [(sampled, Some(1e-3)), (continuous, None)] {
+        let open = open.unwrap().part(0.4);
+        for s in [Complex::new(0.3, 12.0), Complex::new(-2.0, 31.0), Complex::new(40.0, 300.0)] {
+            let step = Complex::from(1e-5 * s.norm());
+            let [next, before] = [s + step, s - step].map(|s| open.at(s).unwrap());
+            let (at, slope) = open.with_slope(s).unwrap();
+            assert!((at.matrix - open.at(s).unwrap().matrix).norm() < 1e-12 * next.matrix.norm());
+            let quotient = (next.matrix - before.matrix) / (2.0 * step);
+            let apart = (slope.matrix - &quotient).norm() / quotient.norm();
+            assert!(apart < 1e-7, "{s}: {apart}");
+            let inner = (next.inner / before.inner).ln() / (2.0 * step);
+            assert!((slope.inner - inner).norm() < 1e-7, "{s}: {} {inner}", slope.inner);
+            // The product over the poles, in the plane of the responses.
+            let factors = |s: Complex| -> Complex {
+                let place = |s: Complex| step_s.map_or(s, |h| (s * h).exp());
+                open.poles().iter().map(|pole| (place(s) - place(*pole)).ln()).sum()
+            };
+            let quotient = (factors(s + step) - factors(s - step)) / (2.0 * step);
+            let apart = (open.pole_slope(s) - quotient).norm() / quotient.norm();
+            assert!(apart < 1e-7, "{s}: {apart}");
+        }
+    }
+}
+
+/// At one end of the way the specimen is moved at once and exactly, at the other is the
+/// loop, and in between the loop gains are mixed.
+#[test]
+fn the_way_into_the_loop_begins_with_an_ideal_rig() {
+    let description = described(three_storeys(), actuator(), 1e-3);
+    let exact = LoopDescription { transfer_system: TransferSystem::Ideal, ..description.clone() };
+    let open = OpenLoop::continuous(&description).unwrap();
+    let ideal = OpenLoop::continuous(&exact).unwrap();
+    for omega in [3.0, 20.0, 90.0] {
+        let at = |open: &OpenLoop| open.at(Complex::new(0.2, omega)).unwrap().matrix[(0, 0)];
+        let ([start, end], told) = ([0.0, 1.0].map(|part| at(&open.part(part))), at(&ideal));
+        assert!(
+            (start - told).norm() < 1e-12 * told.norm() && (end - told).norm() > 1e-2 * told.norm()
+        );
+        assert!((at(&open.part(0.3)) - (start * 0.7 + end * 0.3)).norm() < 1e-12 * told.norm());
     }
 }
 

@@ -6,8 +6,8 @@ use numerics::gemv::Product;
 use numerics::second_order::{SecondOrder, inverted};
 use numerics::solve;
 
-use super::Options;
 use super::stepper::{Acting, Balance, Inertia};
+use super::{LinearStep, Options};
 use crate::equations::Equations;
 
 /// The KR-α algorithm: explicit in displacement and velocity, unconditionally
@@ -59,17 +59,20 @@ impl KolayRicles {
                 &(-&inverse * mass * &alpha3),
             ])))
         };
-        let b = equations.interface_matrix();
-        let direct = match &options.direct_inertia {
-            Some(direct) => (1.0 - alpha_f) * &b * direct * b.transpose(),
-            None => DMatrix::zeros(n, n),
+        let own = row(weighted.clone())?;
+        let with_specimen = match &options.direct_inertia {
+            Some(direct) => {
+                let b = equations.interface_matrix();
+                row(weighted + (1.0 - alpha_f) * &b * direct * b.transpose())?
+            }
+            None => own.clone(),
         };
         Some(Self {
             step_s: h,
             alpha: Product::new(&alpha1),
             ratio: 0.5 + gamma,
-            own: row(weighted.clone())?,
-            with_specimen: row(weighted + direct)?,
+            own,
+            with_specimen,
             unbalanced: Balance::new(equations, &-DMatrix::identity(n, n)),
         })
     }
@@ -85,6 +88,24 @@ impl KolayRicles {
         let (motion, past) = state.split_at_mut(2 * n);
         past[..n].copy_from_slice(balance.evaluate(motion, now));
         past[n..].copy_from_slice(self.unbalanced.evaluate(motion, now));
+    }
+
+    /// q[k−1] from x, v, a[k−1] and f[k−1], without load:
+    ///   v[k−1] = v − h α1 a[k−1],  x[k−1] = x − h v[k−1] − h² α2 a[k−1]
+    pub(super) fn unbalanced_before(&self, step: &LinearStep) -> DMatrix<f64> {
+        let (h, alpha1) = (self.step_s, self.alpha.matrix());
+        let n = alpha1.rows();
+        // q[k] = K x + C v + B f.
+        let now = step.transition.rows(3 * n, n);
+        let (stiffness, damping) = (now.columns(0, n), now.columns(n, n));
+        let of_velocity = damping - h * stiffness;
+        let of_acceleration = h * h * (1.0 - self.ratio) * stiffness - h * damping;
+        hstack(&[
+            &stiffness.into_owned(),
+            &of_velocity,
+            &(of_acceleration * alpha1.columns_of(0..n)),
+            &step.force.rows(3 * n, n).into_owned(),
+        ])
     }
 
     pub(super) fn accelerate(

@@ -307,12 +307,27 @@ impl Integrator {
         let c = vstack(&[x, v, x, &(v + lag * of_state), of_state]);
         let at_once = DMatrix::zeros(3 * count, count);
         let d = vstack(&[&at_once, &(lag * of_force), of_force]);
-        let (mut a, mut b) = (step.transition.clone(), step.force.clone());
+        // The whole force, from state and measured force.
+        let mut whole = [DMatrix::zeros(count, c.ncols()), DMatrix::identity(count, count)];
         if let Some(direct) = &self.direct {
-            a += &step.force * direct * of_state;
-            b += &step.force * direct * of_force;
+            whole[0] += direct * of_state;
+            whole[1] += direct * of_force;
         }
-        Some(LinearSystem::new(a, b, c, d, Time::Step(step_s)))
+        let (a, b) = (&step.transition + &step.force * &whole[0], &step.force * &whole[1]);
+        let Some(dependent) = self.stepper.dependent(step) else {
+            return Some(LinearSystem::new(a, b, c, d, Time::Step(step_s)));
+        };
+        // The force of the instant before takes the place of what follows from it.
+        let kept = a.nrows() - dependent.nrows();
+        let of_kept = |m: &DMatrix<f64>| {
+            let mut all = m.columns_range(kept..) * &dependent;
+            let mut own = all.columns_range_mut(..kept);
+            own += m.columns_range(..kept);
+            all
+        };
+        let before = |m: &DMatrix<f64>, whole| vstack(&[&m.rows(0, kept).into_owned(), whole]);
+        let a = of_kept(&before(&a, &whole[0]));
+        Some(LinearSystem::new(a, before(&b, &whole[1]), of_kept(&c), d, Time::Step(step_s)))
     }
 
     /// The work done over the step just taken, where the step gives it without

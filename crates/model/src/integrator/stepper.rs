@@ -7,7 +7,7 @@ use numerics::second_order::{SecondOrder, inverted};
 
 use super::implicit::Implicit;
 use super::kolay_ricles::KolayRicles;
-use super::{IntegratorError, Method, NotConverged, Options};
+use super::{IntegratorError, LinearStep, Method, NotConverged, Options};
 use crate::equations::{ConnectedElement, Equations};
 use crate::first_order::{RungeKutta, Scheme, step_map};
 
@@ -127,6 +127,15 @@ impl Stepper {
         }
         if let Algorithm::KolayRicles(kr) = &mut self.algorithm {
             kr.start(&mut self.state, now, &mut self.own);
+        }
+    }
+
+    /// The last states from the others and the force of the instant before, where they
+    /// follow from these.
+    pub(super) fn dependent(&self, step: &LinearStep) -> Option<DMatrix<f64>> {
+        match &self.algorithm {
+            Algorithm::KolayRicles(kr) => Some(kr.unbalanced_before(step)),
+            _ => None,
         }
     }
 

@@ -173,6 +173,7 @@ mod tests {
     use model::predictor::{Design, Stages, Surroundings};
     use model::specimen::Specimen;
     use nalgebra::{DMatrix, DVector};
+    use numerics::linear_system::Time;
     use numerics::second_order::SecondOrder;
 
     use super::super::{ForceUse, Lead, TwoRateModel, TwoRateParts};
@@ -231,6 +232,7 @@ mod tests {
         let grid = rates.grid(STEP_S);
         let predictor = Predictor::new(&rates.predictor, grid, 2, &surroundings).unwrap();
         let form = rates.linear_form(&integrator, &predictor, STEP_S).unwrap();
+        assert_eq!(form.step.time, Time::Step(STEP_S * rates.ratio as f64));
         let mut state = DVector::zeros(form.step.states());
         let mut stream = Stream::new(3, "main loop");
         let send = |model: &mut TwoRateModel, tick: usize, force: [f64; 2]| {

@@ -178,6 +178,9 @@ fn stops_between_ticks_are_those_of_the_operator() {
             (last.tick, last.what, last.cause.kind),
             (9, What::Trip(response), TripKind::Operator)
         );
+        // The same button again leaves the way to safe as it is.
+        operator::stop(&mut test, Response::Abort);
+        assert_eq!((test.phase(), test.events().events.len()), (phase, 1));
         operator::freeze(&mut test);
         let frozen = if phase == Phase::Safe { Phase::Safe } else { Phase::Frozen };
         assert_eq!((test.phase(), test.is_over()), (frozen, true));

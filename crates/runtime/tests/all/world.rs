@@ -291,6 +291,8 @@ fn a_whole_test_through_a_storm_reads_back_and_the_same_seed_gives_the_same_byte
         assert_eq!((ran.left.phase, &ran.left.command[..]), (Phase::Safe, &[0.0][..]));
         assert_eq!(ran.left.trip.unwrap().0.kind, TripKind::PeerLeft);
         assert_eq!(*laboratory.column("command.1").unwrap().last().unwrap(), 0.0);
+        // A goodbye is how a session should end: no frame calls it a trip.
+        assert!(laboratory.column("trip").unwrap().iter().all(|code| *code == 0.0));
         assert!(ran.left.end.counts.bridged > 0, "{:?}", ran.left.end.counts);
     }
 }
