@@ -329,6 +329,7 @@ fn numerical_part_and_rig_as_one() {
     for scheme in [Scheme::RungeKutta4, Scheme::ExactFirstHold, Scheme::ExactZeroHold] {
         let mut joint = Coupled::new(&numerical, &dynamics, &specimen, scheme, STEP_S).unwrap();
         let form = joint.linear_form(STEP_S).unwrap();
+        assert_eq!((form.inputs(), form.outputs()), (6, 8));
         compare(&format!("{scheme:?}"), &form, 6, |input| {
             joint.observe(&[0.0; 2]);
             let seen = [&flat(&joint.interface)[..], &joint.achieved.displacement].concat();
