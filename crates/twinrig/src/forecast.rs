@@ -19,8 +19,8 @@ use model::rates::Rates;
 use serde::Serialize;
 
 use crate::assembly::{Assembly, Coupling};
-use crate::check::motion_words;
 use crate::error::Error;
+use crate::words::motion_words;
 
 /// A mode of the whole structure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

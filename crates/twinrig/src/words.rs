@@ -145,6 +145,20 @@ pub fn plus_minus(value: f64, half_width: f64) -> String {
     if half_width.is_empty() { value } else { format!("{value} ± {half_width}") }
 }
 
+/// A motion by its frequency, which is 0 of one that does not oscillate.
+pub fn motion_words(hertz: f64, mode: Option<usize>) -> String {
+    let of = of_mode(mode);
+    match hertz {
+        0.0 => format!("motion without oscillation{of}"),
+        hertz => format!("motion at {} Hz{of}", rounded(hertz)),
+    }
+}
+
+/// Which mode a motion belongs to.
+pub fn of_mode(mode: Option<usize>) -> String {
+    mode.map_or(String::new(), |number| format!(" (mode {number})"))
+}
+
 /// A name with its unit, `force.1 [N]`; a pure number has no bracket.
 pub fn titled(name: &str, unit: &str) -> String {
     if unit.is_empty() { name.to_owned() } else { format!("{name} [{unit}]") }

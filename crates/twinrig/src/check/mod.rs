@@ -15,8 +15,8 @@ use serde_json::Value;
 pub use iterative::{Feedback, IterativeCheck};
 pub use page::margin_numbers;
 pub use rehearsal::Rehearsal;
-pub(crate) use verdict::{UNSTABLE, motion_words, reasons};
-pub use verdict::{directions, in_short, of_mode, verdict};
+pub(crate) use verdict::{UNSTABLE, reasons};
+pub use verdict::{directions, in_short, verdict};
 
 use crate::assembly::ReductionFacts;
 use crate::error::Error;

@@ -7,7 +7,7 @@ use experiment::VerdictSpec;
 use crate::fit::Fit;
 use crate::forecast::{Dominant, Forecast, Stability, is_neutral};
 use crate::verdict::{Level, Reason};
-use crate::words::{number, rounded};
+use crate::words::{motion_words, number, of_mode, rounded};
 
 /// What helps where nothing else is known.
 const HELP: &str =
@@ -294,18 +294,4 @@ pub fn in_short(judged: Option<&Verdict>) -> String {
         Some(Verdict { delay_margin: None, .. }) => "any".to_owned(),
         Some(Verdict { delay_margin: Some(margin), .. }) => number(1e3 * margin.delay_s),
     }
-}
-
-/// A motion by its frequency, which is 0 of one that does not oscillate.
-pub(crate) fn motion_words(hertz: f64, mode: Option<usize>) -> String {
-    let of = of_mode(mode);
-    match hertz {
-        0.0 => format!("motion without oscillation{of}"),
-        hertz => format!("motion at {} Hz{of}", rounded(hertz)),
-    }
-}
-
-/// Which mode a motion belongs to.
-pub fn of_mode(mode: Option<usize>) -> String {
-    mode.map_or(String::new(), |number| format!(" (mode {number})"))
 }
