@@ -45,6 +45,7 @@ use keys::describe::Table;
 use keys::tree::{Branch, Node, Origin, Value};
 use keys::{Keys, Placed, Stated};
 pub use keys::{quantity, units};
+use runtime::monitor::MonitorPlan;
 use runtime::two_rate::Rates;
 use toml::de::DeTable;
 
@@ -68,7 +69,7 @@ pub use structure::{DampingSource, MatrixSource, Structure, StructureSource};
 pub use sweep::SweepSpec;
 pub use trace::TraceSpec;
 pub use verdict::VerdictSpec;
-pub use watch::{LimitsSpec, MonitorSpec, RecordSpec};
+pub use watch::{LimitsSpec, RecordSpec};
 
 use sweep::{Step, SweepTable};
 
@@ -113,7 +114,7 @@ pub struct Experiment {
     pub compensator: CompensatorSpec,
     /// What is watched while the test runs.
     #[key(default = {})]
-    pub monitor: MonitorSpec,
+    pub monitor: MonitorPlan,
     /// What the gate never lets through.
     #[key(default = {})]
     pub limits: LimitsSpec,

@@ -180,7 +180,7 @@ impl<C, T: Is<C>> Is<C> for OneOrEach<T> {
 }
 
 /// A value and whether the file states it or it is a default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stated<T> {
     /// The value.
     pub value: T,

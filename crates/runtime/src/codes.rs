@@ -1,7 +1,8 @@
 //! Enums whose variants are codes on a wire or in a record.
 
 /// One list gives the enum, all of its variants and the way from a code to them; with
-/// `=> type`, what is said of each as well.
+/// `=> type`, what is said of each as well. With a last variant that holds a declaration, which
+/// has a `code` and a `description`, others add to the list.
 macro_rules! codes {
     ($(#[$about:meta])* pub enum $name:ident: $code:ident {
         $($(#[$words:meta])* $variant:ident = $value:literal,)*
@@ -48,6 +49,39 @@ macro_rules! codes {
             pub fn description(self) -> $description {
                 match self {
                     $(Self::$variant => $said,)*
+                }
+            }
+        }
+    };
+    ($(#[$about:meta])* pub enum $name:ident: $code:ident => $description:ty {
+        $($(#[$words:meta])* $variant:ident = $value:literal => $said:expr,)*
+        ..
+        $(#[$more:meta])* $open:ident($declared:ty),
+    }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$words])* $variant,)*
+            $(#[$more])* $open($declared),
+        }
+
+        impl $name {
+            /// Those of this list.
+            pub(crate) const LISTED: &[Self] = &[$(Self::$variant,)*];
+
+            /// Its code.
+            pub const fn code(self) -> $code {
+                match self {
+                    $(Self::$variant => $value,)*
+                    Self::$open(declared) => declared.code,
+                }
+            }
+
+            /// What is said of it.
+            pub const fn description(self) -> $description {
+                match self {
+                    $(Self::$variant => $said,)*
+                    Self::$open(declared) => declared.description,
                 }
             }
         }

@@ -26,18 +26,6 @@ codes! {
         StabilityWarning = 6 => ("stability warning at its threshold", "%"),
         /// An implicit step did not settle.
         NotConverged = 7 => ("the integrator did not converge", "m"),
-        /// The windowed stability warning reached a level.
-        WindowedWarning = 8 => ("windowed stability warning at its threshold", "%"),
-        /// The energy error index reached a level.
-        EnergyError = 9 => ("energy error index at its threshold", "%"),
-        /// The forecast time to a stability warning of 100 % fell to a level.
-        Forecast = 10 => ("stability warning forecast to reach 100 % too soon", "s"),
-        /// The delay of the tracking reached a level.
-        TrackingDelay = 11 => ("tracking delay at its threshold", "s"),
-        /// The amplitude of the tracking is off by a level.
-        TrackingAmplitude = 12 => ("tracking amplitude off by its threshold", ""),
-        /// A limit is used up to a level.
-        LimitsUsed = 13 => ("a limit used up to its threshold", "%"),
         /// The operator stopped the test.
         Operator = 14 => ("stopped by the operator", ""),
         /// Too many deadlines were missed in a row.
@@ -56,15 +44,34 @@ codes! {
         PeerLeft = 24 => ("the loop ended the session", ""),
         /// The rig reports a fault of its own.
         Device = 25 => ("the rig reports a fault", ""),
+        ..
+        /// An indicator of the monitor reached one of its levels.
+        Indicator(&'static IndicatorTrip),
     }
 }
 
-impl TripKind {
-    /// The number in the record.
-    pub fn code(self) -> u8 {
-        self as u8
-    }
+/// The trip of an indicator, declared beside it.
+#[derive(Debug)]
+pub struct IndicatorTrip {
+    /// The number in the record, which no other kind has.
+    pub code: u8,
+    /// In words and with the unit of value and level.
+    pub description: (&'static str, &'static str),
+    /// Factor, unit and digits with which people are told value and level.
+    pub shown: (f64, &'static str, usize),
+    /// Whether it belongs to an interface DOF.
+    pub of_dof: bool,
+}
 
+impl PartialEq for IndicatorTrip {
+    fn eq(&self, other: &Self) -> bool {
+        self.code == other.code
+    }
+}
+
+impl Eq for IndicatorTrip {}
+
+impl TripKind {
     /// In words.
     pub fn words(self) -> &'static str {
         self.description().0
@@ -87,79 +94,6 @@ pub struct Trip {
     pub value: f64,
     /// What was allowed.
     pub limit: f64,
-}
-
-impl Trip {
-    /// The reason with its numbers, for people.
-    pub fn text(&self) -> String {
-        let Self { kind, dof, value, limit } = *self;
-        let (words, unit) = kind.description();
-        let place = format!(" (interface DOF {})", dof + 1);
-        let numbers = match kind {
-            TripKind::Operator | TripKind::PeerLeft => return words.to_owned(),
-            TripKind::NotFinite => return words.to_owned() + &place,
-            TripKind::PeerSilent => {
-                return format!("{words} for {}, {} allowed", duration(value), duration(limit));
-            }
-            TripKind::PeerTripped => {
-                // A float-to-integer cast saturates: an unknown code stays unknown.
-                let cause = TripKind::from_code(value as u8);
-                cause.map_or("it does not say why", TripKind::words).to_owned()
-            }
-            TripKind::Device => format!("its number {value}"),
-            TripKind::Overrun => format!("{value} against {limit} allowed"),
-            TripKind::StabilityWarning
-            | TripKind::WindowedWarning
-            | TripKind::EnergyError
-            | TripKind::Forecast => format!("{value:.2} {unit} against {limit:.2} {unit}"),
-            TripKind::NotConverged => against(value, limit, unit),
-            TripKind::MainLoopLate => {
-                let plural = if value == 1.0 { "" } else { "s" };
-                format!("{value:.0} tick{plural} bridged in a row, {limit:.0} allowed")
-            }
-            TripKind::NoLoad => format!("waited for {value:.0} ticks"),
-            TripKind::TrackingDelay => {
-                format!("{:.3} ms against {:.3} ms{place}", 1e3 * value, 1e3 * limit)
-            }
-            TripKind::TrackingAmplitude => {
-                format!("{:.2} % against {:.2} %{place}", 1e2 * value, 1e2 * limit)
-            }
-            _ => against(value, limit, unit) + &place,
-        };
-        format!("{words}: {numbers}")
-    }
-}
-
-/// Below a second in milliseconds.
-fn duration(time_s: f64) -> String {
-    let short = |value: f64| (1e3 * value).round() / 1e3;
-    if time_s < 1.0 {
-        format!("{} ms", short(1e3 * time_s))
-    } else {
-        format!("{} s", short(time_s))
-    }
-}
-
-/// Both numbers with four digits, or as many as tell them apart; motions below a
-/// millimetre in millionths of the unit.
-fn against(value: f64, limit: f64, unit: &str) -> String {
-    let sizes = [value.abs(), limit.abs()].into_iter().filter(|size| size.is_finite());
-    let larger = sizes.fold(0.0, f64::max);
-    let tiny = unit.starts_with('m') && larger > 0.0 && larger < 1e-3;
-    let (factor, prefix) = if tiny { (1e6, "µ") } else { (1.0, "") };
-    let (value, limit) = (factor * value, factor * limit);
-    // Two digits of what lies between them, as far as a number has digits.
-    let apart = (value.abs() - limit.abs()).abs();
-    let needed = if apart > 0.0 && apart.is_finite() { 1.0 - apart.log10().floor() } else { 0.0 };
-    let shown = |number: f64| {
-        if number.abs() >= 1e9 && number.is_finite() {
-            return format!("{number:.3e} {prefix}{unit}");
-        }
-        let size = number.abs().log10().floor();
-        let usual = if size.is_finite() { (3.0 - size).min(7.0) } else { 0.0 };
-        format!("{number:.*} {prefix}{unit}", needed.max(usual).clamp(0.0, 12.0) as usize)
-    };
-    format!("{} against {}", shown(value), shown(limit))
 }
 
 /// What the gate may never let through, per interface DOF; infinite where the

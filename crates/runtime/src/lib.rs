@@ -20,6 +20,7 @@ pub mod open_loop;
 pub mod operator;
 pub mod periodic;
 pub mod realtime;
+mod reason;
 pub mod record;
 pub mod reference;
 pub mod rig;

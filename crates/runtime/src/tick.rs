@@ -8,7 +8,7 @@ use crate::frame::{Block, View};
 use crate::gate::{Limits, SafeGate, Trip, TripKind, gate};
 use crate::interlock::{Interlock, Phase, Response, SafePath, Stop};
 use crate::link::LinkCounts;
-use crate::monitor::{EnergyMonitor, IndicatorPlan, IndicatorSet, MonitorInput};
+use crate::monitor::{EnergyMonitor, IndicatorSet, MonitorInput, MonitorPlan};
 use crate::record::FrameSink;
 use crate::rig::{Measured, RigFault, RigSlot, Validity};
 use crate::source::{Proposal, Scene, Source};
@@ -117,7 +117,7 @@ impl<S: Source> Loop<S> {
 
     /// The same loop with further indicators. The frames get their channels
     /// behind the others.
-    pub fn watched(mut self, plan: &IndicatorPlan) -> Self {
+    pub fn watched(mut self, plan: &MonitorPlan) -> Self {
         if let Some(energies) = &self.observers.monitor {
             let indicators = IndicatorSet::new(plan, energies, &self.limits);
             self.observers.indicators = indicators.map(Box::new);

@@ -82,10 +82,7 @@ pub(crate) fn bare_header(assembly: &Assembly) -> Header {
         every: assembly.every,
         started: String::new(),
         machine: machine::facts().into_iter().chain(wire_facts(assembly)).collect(),
-        trip_codes: TripKind::ALL
-            .iter()
-            .map(|kind| (kind.code(), kind.words().to_owned()))
-            .collect(),
+        trip_codes: TripKind::all().map(|kind| (kind.code(), kind.words().to_owned())).collect(),
         prediction: Vec::new(),
     }
 }

@@ -4,13 +4,11 @@ use super::super::Experiment;
 use super::super::diagnostic::Diagnostic;
 use super::super::fault::{FaultEnd, FaultKindSpec, FaultSpec};
 use super::super::per_dof::MOST_INTERFACE;
-use super::super::watch::{
-    ForecastSpec, LevelsSpec, LimitsSpec, MonitorSpec, SafeSpec, StabilityWarningSpec,
-    TrackingSpec, WindowedSpec,
-};
+use super::super::watch::{LimitsSpec, SafeSpec};
 use super::File;
 use keys::tree::Branch;
 use runtime::interlock::LONGEST_RAMP_S;
+use runtime::monitor::KINDS;
 
 /// Longest extra delay, in steps: each keeps a command.
 const MOST_LATE_TICKS: f64 = 1e5;
@@ -28,12 +26,9 @@ fn check_windows(file: &File<'_>, found: &mut Vec<Diagnostic>) {
         return;
     };
     let step = pace.step_s();
-    for (table, key, fewest) in [
-        (MonitorSpec::WINDOWED_WARNING, WindowedSpec::WINDOW_S, 32.0),
-        (MonitorSpec::FORECAST, ForecastSpec::WINDOW_S, 8.0),
-        (MonitorSpec::TRACKING, TrackingSpec::WINDOW_S, 64.0),
-    ] {
-        let Some(node) = monitor.table(table).and_then(|table| table.given(key)) else {
+    for kind in KINDS {
+        let Some((key, fewest)) = kind.about.window else { continue };
+        let Some(node) = monitor.table(kind.key).and_then(|table| table.given(key)) else {
             continue;
         };
         let Some(window) = node.number() else { continue };
@@ -78,49 +73,6 @@ impl LimitsSpec {
             );
         }
     }
-}
-
-impl LevelsSpec {
-    /// The level that warns is below those that stop the test.
-    pub(crate) fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
-        found.extend(reached_first(branch, Self::WARN_AT, |warn, stop| warn < stop, "lower"));
-    }
-}
-
-impl StabilityWarningSpec {
-    pub(crate) fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
-        self.levels().check(branch, found);
-    }
-}
-
-impl ForecastSpec {
-    /// The time that warns is longer than those that stop the test.
-    pub(crate) fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
-        found.extend(reached_first(branch, Self::WARN_BELOW_S, |warn, stop| warn > stop, "higher"));
-    }
-}
-
-/// A level that warns must lie on the good side of those that stop the test.
-fn reached_first(
-    levels: &Branch,
-    warn: &str,
-    fits: impl Fn(f64, f64) -> bool,
-    wanted: &str,
-) -> Option<Diagnostic> {
-    let level = levels.number(warn)?;
-    let stops = [
-        StabilityWarningSpec::STOP_AT,
-        LevelsSpec::HOLD_AT,
-        LevelsSpec::RAMP_DOWN_AT,
-        LevelsSpec::ABORT_AT,
-        ForecastSpec::HOLD_BELOW_S,
-        ForecastSpec::RAMP_DOWN_BELOW_S,
-        ForecastSpec::ABORT_BELOW_S,
-    ];
-    let sooner = |key: &&str| levels.number(key).is_some_and(|stop| !fits(level, stop));
-    let stop = stops.into_iter().find(|key| sooner(key))?;
-    let message = format!("`{warn}` never comes before `{stop}` stops the test");
-    Some(levels.warning(warn, message).remedy(format!("choose a {wanted} `{warn}`")))
 }
 
 impl FaultSpec {

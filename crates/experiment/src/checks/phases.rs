@@ -6,11 +6,11 @@ use super::super::diagnostic::Diagnostic;
 use super::super::excitation::{Excitation, SignalSource, StreamSpec};
 use super::super::main_loop::MainLoopSpec;
 use super::super::phases::{CompletingSpec, InitiatingSpec, PhasesSpec};
-use super::super::watch::{MonitorSpec, StabilityWarningSpec};
 use super::File;
 use keys::Keys as _;
 use keys::tree::{Branch, Node};
 use model::predictor::Design;
+use runtime::monitor::{MonitorPlan, StabilityPlan};
 
 /// Most samples that are kept ahead.
 const MOST_SAMPLES: f64 = 1e7;
@@ -113,8 +113,8 @@ pub(super) fn check_stream(file: &File<'_>, found: &mut Vec<Diagnostic>) {
         ));
     }
     let monitor = file.section(Experiment::MONITOR);
-    let warning = monitor.and_then(|monitor| monitor.table(MonitorSpec::STABILITY_WARNING));
-    if !warning.is_some_and(|table| table.mentions(StabilityWarningSpec::CONSTANT_J)) {
+    let warning = monitor.and_then(|monitor| monitor.table(MonitorPlan::STABILITY_WARNING));
+    if !warning.is_some_and(|table| table.mentions(StabilityPlan::CONSTANT_J)) {
         let error = signal.error(
             "the constant of the stability warning follows from the load, which is not known \
              before the test",

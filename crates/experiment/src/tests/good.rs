@@ -5,7 +5,7 @@ use super::super::excitation::SignalFormat;
 use super::super::input::Column;
 use super::super::reference::EXAMPLE;
 use super::super::structure::{Beam, BeamEnds, Chain, Entries, MatrixTable, Rayleigh, Section};
-use super::super::watch::{RecordedDofs, RecordedMotion, SafeSpec, StabilityWarningSpec, Work};
+use super::super::watch::{RecordedDofs, RecordedMotion, SafeSpec};
 use super::super::*;
 use super::{BASE, changed, good, read};
 use keys::value::Rows;
@@ -20,27 +20,7 @@ use model::excitation::{
 use model::integrator::Hold;
 use model::structure::{Ends, MassModel};
 use model::transfer::ServoHydraulic;
-
-/// A monitor that stops nothing.
-fn watching() -> MonitorSpec {
-    let silent = StabilityWarningSpec {
-        stop_at: None,
-        warn_at: None,
-        hold_at: None,
-        ramp_down_at: None,
-        abort_at: None,
-        constant_j: None,
-    };
-    MonitorSpec {
-        stability_warning: Stated { value: silent, stated: false },
-        work: Work::Exact,
-        windowed_warning: None,
-        energy_error: None,
-        forecast: None,
-        tracking: None,
-        limits_used: None,
-    }
-}
+use runtime::monitor::{MonitorPlan, StabilityPlan};
 
 #[test]
 fn the_example_reads_without_a_word_of_complaint() {
@@ -84,16 +64,16 @@ fn the_example_reads_without_a_word_of_complaint() {
     assert_eq!(experiment.compensator.design, Design::None);
     assert_eq!(
         experiment.monitor,
-        MonitorSpec {
+        MonitorPlan {
             stability_warning: Stated {
-                value: StabilityWarningSpec {
+                value: StabilityPlan {
                     stop_at: Some(1.0),
                     constant_j: Some(1.0),
-                    ..watching().stability_warning.value
+                    ..StabilityPlan::default()
                 },
                 stated: true
             },
-            ..watching()
+            ..MonitorPlan::default()
         }
     );
     assert_eq!(experiment.limits.command, Some(PerDof::All(0.02)));
@@ -119,7 +99,7 @@ fn absent_sections_take_their_defaults() {
     assert!(!experiment.transfer_system.stated && good(BASE).transfer_system.stated);
     assert_eq!(experiment.limits.safe, SafeSpec { hold_s: 0.5, rate_m_s: 0.01 });
     assert_eq!(experiment.limits.command, None);
-    assert_eq!(experiment.monitor, watching());
+    assert_eq!(experiment.monitor, MonitorPlan::default());
     assert_eq!((experiment.record.every, experiment.record.flush_s), (1, 1.0));
     assert_eq!(warnings.items().len(), 1, "{warnings}");
     assert!(warnings.items()[0].message.contains("no limit"));

@@ -1,14 +1,13 @@
 //! `[monitor]` and `[[fault]]`, good and bad.
 
+use runtime::monitor::{Levels, WindowedPlan};
 use runtime::rig::FaultySensor;
 
 use super::super::fault::{FaultKindSpec, FaultSpec};
-use super::super::watch::{LevelsSpec, WindowedSpec};
 use super::super::{Diagnostics, Severity};
 use super::{BASE, good, read};
 
-const NONE: LevelsSpec =
-    LevelsSpec { warn_at: None, hold_at: None, ramp_down_at: None, abort_at: None };
+const NONE: Levels = Levels { warn_at: None, hold_at: None, ramp_down_at: None, abort_at: None };
 
 fn with(text: &str) -> String {
     format!("{BASE}{text}\n")
@@ -27,37 +26,37 @@ limits_used = { warn_at = "80 %" }"#,
     ))
     .monitor;
     assert_eq!(monitor.stability_warning.stop_at, None);
-    let all = LevelsSpec {
+    let all = Levels {
         warn_at: Some(0.5),
         hold_at: Some(0.8),
         ramp_down_at: Some(0.9),
         abort_at: Some(1.0),
     };
     assert_eq!(monitor.stability_warning.levels(), all);
-    let levels = LevelsSpec { warn_at: Some(0.6), ..NONE };
+    let levels = Levels { warn_at: Some(0.6), ..NONE };
     assert_eq!(
         monitor.windowed_warning,
-        Some(WindowedSpec { window_s: 3.0, constant_j: Some(2.0), levels })
+        Some(WindowedPlan { window_s: 3.0, constant_j: Some(2.0), levels })
     );
     let energy_error = monitor.energy_error.expect("energy error");
-    assert_eq!(energy_error.levels, LevelsSpec { abort_at: Some(0.4), ..NONE });
+    assert_eq!(energy_error.levels, Levels { abort_at: Some(0.4), ..NONE });
     let forecast = monitor.forecast.expect("forecast");
-    let levels = LevelsSpec { warn_at: Some(3.0), hold_at: Some(0.5), ..NONE };
+    let levels = Levels { warn_at: Some(3.0), hold_at: Some(0.5), ..NONE };
     assert_eq!((forecast.window_s, forecast.levels()), (2.0, levels));
     let tracking = monitor.tracking.expect("tracking");
     assert_eq!(tracking.window_s, 1.0);
-    let levels = LevelsSpec { warn_at: Some(0.002), ramp_down_at: Some(0.004), ..NONE };
+    let levels = Levels { warn_at: Some(0.002), ramp_down_at: Some(0.004), ..NONE };
     assert_eq!(tracking.delay.levels, levels);
-    assert_eq!(tracking.amplitude.levels, LevelsSpec { hold_at: Some(0.2), ..NONE });
+    assert_eq!(tracking.amplitude.levels, Levels { hold_at: Some(0.2), ..NONE });
     let limits_used = monitor.limits_used.expect("limits used");
-    assert_eq!(limits_used.levels, LevelsSpec { warn_at: Some(0.8), ..NONE });
+    assert_eq!(limits_used.levels, Levels { warn_at: Some(0.8), ..NONE });
 }
 
 #[test]
 fn an_indicator_is_on_if_its_key_is_there() {
     let monitor =
         good(&with("[monitor]\nwindowed_warning = {}\nenergy_error = {}\ntracking = {}")).monitor;
-    let windowed = WindowedSpec { window_s: 5.0, constant_j: None, levels: NONE };
+    let windowed = WindowedPlan { window_s: 5.0, constant_j: None, levels: NONE };
     assert_eq!(monitor.windowed_warning, Some(windowed));
     assert_eq!(monitor.energy_error.map(|spec| spec.levels), Some(NONE));
     assert!(monitor.tracking.is_some() && monitor.forecast.is_none());

@@ -1,20 +1,81 @@
 //! Levels of an indicator and what happens when it reaches them.
 
+use keys::Keys;
+use keys::diagnostic::Diagnostic;
+use keys::tree::Branch;
+
 use crate::event::{Event, EventLog, What};
 use crate::gate::{Trip, TripKind};
 use crate::interlock::{Response, Stop};
 
-/// The levels of one indicator; absent ones do nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+/// Levels of an indicator that rises and what happens there; absent ones do nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Keys)]
+#[key(given, check = Self::check)]
 pub struct Levels {
-    /// An event is noted, the test goes on.
-    pub warn: Option<f64>,
-    /// Trips: hold, then ramp.
-    pub hold: Option<f64>,
-    /// Trips: ramp at once.
-    pub ramp_down: Option<f64>,
-    /// Trips: stop where the rig stands.
-    pub abort: Option<f64>,
+    /// Notes a warning when the indicator reaches this; the test goes on.
+    #[key(given)]
+    pub warn_at: Option<f64>,
+    /// Trips when the indicator reaches this: the command is held as `[limits] safe` says, then
+    /// ramps to zero.
+    #[key(given)]
+    pub hold_at: Option<f64>,
+    /// Trips when the indicator reaches this: the command ramps to zero at once.
+    #[key(given)]
+    pub ramp_down_at: Option<f64>,
+    /// Trips when the indicator reaches this: the test is over at once, and the command stays where
+    /// it is.
+    #[key(given)]
+    pub abort_at: Option<f64>,
+}
+
+impl Levels {
+    /// In another unit.
+    pub(super) fn times(self, factor: f64) -> Self {
+        let scaled = |level: Option<f64>| level.map(|level| factor * level);
+        Self {
+            warn_at: scaled(self.warn_at),
+            hold_at: scaled(self.hold_at),
+            ramp_down_at: scaled(self.ramp_down_at),
+            abort_at: scaled(self.abort_at),
+        }
+    }
+
+    /// Those that are there, in words.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let named = [
+            ("warn", self.warn_at),
+            ("hold", self.hold_at),
+            ("ramp down", self.ramp_down_at),
+            ("abort", self.abort_at),
+        ];
+        named.into_iter().filter_map(|(words, level)| Some((words, level?)))
+    }
+
+    /// A level that warns lies below those that stop the test.
+    fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        let Self { warn_at, hold_at, ramp_down_at, abort_at } = *self;
+        let stops = [
+            (Self::HOLD_AT, hold_at),
+            (Self::RAMP_DOWN_AT, ramp_down_at),
+            (Self::ABORT_AT, abort_at),
+        ];
+        found.extend(never_warns(branch, (Self::WARN_AT, warn_at), &stops, Sense::Rising));
+    }
+}
+
+/// A warning of a level that warns, if one that stops the test comes first.
+pub(super) fn never_warns(
+    branch: &Branch,
+    (key, warn): (&str, Option<f64>),
+    stops: &[(&str, Option<f64>)],
+    sense: Sense,
+) -> Option<Diagnostic> {
+    let warn = warn?;
+    let (stop, _) =
+        stops.iter().find(|(_, stop)| stop.is_some_and(|stop| sense.reached(warn, stop)))?;
+    let wanted = if sense == Sense::Rising { "lower" } else { "higher" };
+    let message = format!("`{key}` never comes before `{stop}` stops the test");
+    Some(branch.warning(key, message).remedy(format!("choose a {wanted} `{key}`")))
 }
 
 /// Which way an indicator gets worse.
@@ -77,10 +138,12 @@ impl Alarm {
         value: f64,
         log: &mut EventLog,
     ) -> Result<(), Stop> {
-        let Levels { warn, hold, ramp_down, abort } = self.levels;
-        for (level, response) in
-            [(abort, Response::Abort), (ramp_down, Response::RampDown), (hold, Response::Hold)]
-        {
+        let Levels { warn_at, hold_at, ramp_down_at, abort_at } = self.levels;
+        for (level, response) in [
+            (abort_at, Response::Abort),
+            (ramp_down_at, Response::RampDown),
+            (hold_at, Response::Hold),
+        ] {
             if let Some(limit) = level
                 && self.sense.reached(value, limit)
             {
@@ -88,7 +151,7 @@ impl Alarm {
                 return Err(Stop { trip, response });
             }
         }
-        if let Some(level) = warn {
+        if let Some(level) = warn_at {
             self.warn(tick, dof, value, level, log);
         }
         Ok(())
@@ -124,8 +187,12 @@ mod tests {
 
     #[test]
     fn the_gravest_level_reached_decides() {
-        let levels =
-            Levels { warn: Some(50.0), hold: Some(80.0), ramp_down: Some(90.0), abort: Some(99.0) };
+        let levels = Levels {
+            warn_at: Some(50.0),
+            hold_at: Some(80.0),
+            ramp_down_at: Some(90.0),
+            abort_at: Some(99.0),
+        };
         let respond = |value: f64| {
             let mut log = EventLog::default();
             let said = alarm(levels, Sense::Rising).judge(3, 0, value, &mut log);
@@ -141,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_swinging_indicator_warns_once_and_recovers_when_it_has_settled() {
-        let mut alarm = alarm(Levels { warn: Some(50.0), ..Levels::default() }, Sense::Rising);
+        let mut alarm = alarm(Levels { warn_at: Some(50.0), ..Levels::default() }, Sense::Rising);
         let mut log = EventLog::default();
         for tick in 0..400 {
             // Swings between 30 and 60 for two seconds, then stays at 46, then at 44.
@@ -161,8 +228,10 @@ mod tests {
 
     #[test]
     fn a_falling_indicator_is_reached_from_above() {
-        let mut alarm =
-            alarm(Levels { warn: Some(3.0), hold: Some(1.0), ..Levels::default() }, Sense::Falling);
+        let mut alarm = alarm(
+            Levels { warn_at: Some(3.0), hold_at: Some(1.0), ..Levels::default() },
+            Sense::Falling,
+        );
         let mut log = EventLog::default();
         alarm.judge(0, 0, f64::INFINITY, &mut log).unwrap();
         assert!(log.events.is_empty());

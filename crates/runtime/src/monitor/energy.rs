@@ -1,5 +1,6 @@
 //! The energy monitor: observes, never acts.
 
+use keys::Keys;
 use model::equations::Equations;
 use model::integrator::{ElementEnergy, Method, StepWork};
 use numerics::gemv::PanelMatrix;
@@ -7,6 +8,16 @@ use numerics::lanes::Lane;
 use numerics::small::copy;
 
 use crate::gate::{Trip, TripKind};
+
+/// How work is summed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Keys)]
+pub enum Work {
+    /// Exact for a force held over the step.
+    #[default]
+    Exact,
+    /// By the trapezoidal rule, for comparison with publications.
+    Trapezoid,
+}
 
 /// How the work of the measured force is summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,19 +1,60 @@
 //! The energy error index: how well the energy balance closes when the specimen
 //! is taken at its own, measured displacement.
 
+use keys::Keys;
 use model::channel::Channel;
 use numerics::small::copy;
 
 use super::alarm::{Alarm, Levels, Sense};
 use super::energy::EnergyMonitor;
-use super::indicators::{Indicator, MonitorInput};
+use super::indicators::{About, Indicator, MonitorInput, Plan, Site};
+use super::plot::{Plot, PlotPane, PlotSection};
 use crate::event::EventLog;
-use crate::gate::TripKind;
+use crate::gate::{IndicatorTrip, TripKind};
 use crate::interlock::Stop;
 use crate::measured::Measured;
 
-pub(super) fn channels() -> Vec<Channel> {
-    vec![Channel::new("energy_error", "%", "Energy error index")]
+/// Levels of its size, whatever its sign.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Keys)]
+pub struct EnergyErrorPlan {
+    /// As ratios.
+    #[key(ratio, within = 0.01..=10.0, flatten)]
+    pub levels: Levels,
+}
+
+const TRIP: &IndicatorTrip = &IndicatorTrip {
+    code: 9,
+    description: ("energy error index at its threshold", "%"),
+    shown: (1.0, "%", 2),
+    of_dof: false,
+};
+
+impl Plan for EnergyErrorPlan {
+    const ABOUT: About = About {
+        trips: &[TRIP],
+        rests_on_energies: true,
+        needs_every_tick: true,
+        peaks: &[("energy_error", "energy error index", "%")],
+        ..About::NOTHING
+    };
+
+    fn channels(_: usize) -> Vec<Channel> {
+        vec![Channel::new("energy_error", "%", "Energy error index")]
+    }
+
+    fn start(&self, site: &Site<'_>) -> Box<dyn Indicator> {
+        Box::new(EnergyError::new(self.levels, site.energies, site.count, site.step_s))
+    }
+
+    fn plots(&self) -> Vec<Plot> {
+        let pane =
+            PlotPane::new("Energy error", "%", &[("energy_error", "energy error index EEI")]);
+        let pane = pane.levels(&self.levels, (100.0, "%"), |level| [level, -level]);
+        let caption = "What is missing in the energy balance when the specimen is taken at its \
+                       measured displacement, as a share of the input work. Below zero the \
+                       transfer system feeds energy in, above it takes energy out.";
+        vec![Plot::new(PlotSection::Stability, "Energy error", caption, [pane])]
+    }
 }
 
 /// The energy error index
@@ -72,8 +113,9 @@ impl EnergyError {
     /// For the numerical substructure of these energies and `count` interface DOFs.
     pub(super) fn new(levels: Levels, energies: &EnergyMonitor, count: usize, step_s: f64) -> Self {
         let n = energies.mass.rows();
+        let (kind, levels) = (TripKind::Indicator(TRIP), levels.times(100.0));
         Self {
-            alarm: Alarm::new(TripKind::EnergyError, levels, Sense::Rising, step_s),
+            alarm: Alarm::new(kind, levels, Sense::Rising, step_s),
             step_s,
             instants: std::array::from_fn(|_| vec![0.0; n]),
             now: 0,

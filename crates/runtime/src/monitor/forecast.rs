@@ -1,25 +1,97 @@
 //! A forecast of the time at which the stability warning reaches 100 %.
 
+use keys::Keys;
+use keys::diagnostic::Diagnostic;
+use keys::tree::Branch;
 use model::channel::Channel;
 
-use super::alarm::{Alarm, Levels, Sense};
-use super::indicators::{Indicator, MonitorInput};
+use super::alarm::{Alarm, Levels, Sense, never_warns};
+use super::indicators::{About, Indicator, MonitorInput, Plan, Site};
+use super::plot::{Plot, PlotPane, PlotSection};
 use crate::event::EventLog;
-use crate::gate::TripKind;
+use crate::gate::{IndicatorTrip, TripKind};
 use crate::interlock::Stop;
 
-/// The time to 100 %.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The trend is that of the crests of fed back minus dissipated energy.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Keys)]
+#[key(check = Self::check)]
 pub struct ForecastPlan {
-    /// Length of the window whose trend counts.
+    /// How far back the trend looks; four periods of the slowest motion or more.
+    #[key(time, within = 0.001..=3600.0, default = "2 s")]
     pub window_s: f64,
-    /// s; reached from above.
-    pub levels: Levels,
+    /// Notes a warning when less time than this is left.
+    #[key(time, not_negative)]
+    pub warn_below_s: Option<f64>,
+    /// Trips when less time than this is left: hold, then ramp.
+    #[key(time, not_negative)]
+    pub hold_below_s: Option<f64>,
+    /// Trips when less time than this is left: ramp.
+    #[key(time, not_negative)]
+    pub ramp_down_below_s: Option<f64>,
+    /// Trips when less time than this is left: stop there.
+    #[key(time, not_negative)]
+    pub abort_below_s: Option<f64>,
 }
 
-pub(super) fn channels() -> Vec<Channel> {
-    let words = "Time until the stability warning reaches 100 %; infinite for never";
-    vec![Channel::new("forecast", "s", words)]
+impl ForecastPlan {
+    /// Its levels, in s, reached from above.
+    pub fn levels(&self) -> Levels {
+        Levels {
+            warn_at: self.warn_below_s,
+            hold_at: self.hold_below_s,
+            ramp_down_at: self.ramp_down_below_s,
+            abort_at: self.abort_below_s,
+        }
+    }
+
+    /// The time that warns is longer than those that stop the test.
+    fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        let stops = [
+            (Self::HOLD_BELOW_S, self.hold_below_s),
+            (Self::RAMP_DOWN_BELOW_S, self.ramp_down_below_s),
+            (Self::ABORT_BELOW_S, self.abort_below_s),
+        ];
+        let warn = (Self::WARN_BELOW_S, self.warn_below_s);
+        found.extend(never_warns(branch, warn, &stops, Sense::Falling));
+    }
+}
+
+const TRIP: &IndicatorTrip = &IndicatorTrip {
+    code: 10,
+    description: ("stability warning forecast to reach 100 % too soon", "s"),
+    shown: (1.0, "s", 2),
+    of_dof: false,
+};
+
+/// A forecast beyond this is not worth a scale, s.
+const LONGEST_S: f64 = 20.0;
+
+impl Plan for ForecastPlan {
+    const ABOUT: About = About {
+        trips: &[TRIP],
+        rests_on_energies: true,
+        window: Some((Self::WINDOW_S, BUCKETS as f64)),
+        unbounded: Some("forecast"),
+        ..About::NOTHING
+    };
+
+    fn channels(_: usize) -> Vec<Channel> {
+        let words = "Time until the stability warning reaches 100 %; infinite for never";
+        vec![Channel::new("forecast", "s", words)]
+    }
+
+    fn start(&self, site: &Site<'_>) -> Box<dyn Indicator> {
+        Box::new(Forecast::new(self, site.energies.constant_j, site.step_s))
+    }
+
+    fn plots(&self) -> Vec<Plot> {
+        let pane = PlotPane::new("Time to 100 %", "s", &[("forecast", "forecast")]);
+        let pane = pane.levels(&self.levels(), (1.0, "s"), |level| [level]);
+        let caption = "Time left until the stability warning reaches 100 %, if the trend of its \
+                       crests holds. Where nothing is drawn it does not rise, or the time is \
+                       beyond the picture.";
+        vec![Plot::new(PlotSection::Stability, "Forecast", caption, [pane.within(0.0, LONGEST_S)])]
+    }
 }
 
 /// The time left until the stability warning reaches 100 %, if its trend holds.
@@ -71,7 +143,7 @@ impl Forecast {
     /// `constant_j` is C of the stability warning.
     pub(super) fn new(plan: &ForecastPlan, constant_j: f64, step_s: f64) -> Self {
         Self {
-            alarm: Alarm::new(TripKind::Forecast, plan.levels, Sense::Falling, step_s),
+            alarm: Alarm::new(TripKind::Indicator(TRIP), plan.levels(), Sense::Falling, step_s),
             constant_j,
             step_s,
             bucket_ticks: (plan.window_s / step_s / BUCKETS as f64).round().max(1.0) as u64,
@@ -193,7 +265,7 @@ mod tests {
     const STEP_S: f64 = 1e-3;
 
     fn forecast(window_s: f64) -> Forecast {
-        Forecast::new(&ForecastPlan { window_s, levels: Levels::default() }, 1.0, STEP_S)
+        Forecast::new(&ForecastPlan { window_s, ..ForecastPlan::default() }, 1.0, STEP_S)
     }
 
     #[test]
@@ -257,8 +329,9 @@ mod tests {
             forecast.add(feedback, dissipated);
             assert!(forecast.value_s.is_nan(), "{feedback} {dissipated}");
         }
-        let levels = Levels { hold: Some(1.0), ..Levels::default() };
-        let mut forecast = Forecast::new(&ForecastPlan { window_s: 0.08, levels }, 1.0, STEP_S);
+        let plan =
+            ForecastPlan { window_s: 0.08, hold_below_s: Some(1.0), ..ForecastPlan::default() };
+        let mut forecast = Forecast::new(&plan, 1.0, STEP_S);
         forecast.add(f64::INFINITY, f64::INFINITY);
         assert!(forecast.judge(0, &mut EventLog::default()).is_err());
     }

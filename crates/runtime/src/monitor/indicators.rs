@@ -1,22 +1,132 @@
 //! The indicators a test asks for beyond the energies, with their levels.
 
+use keys::{Keys, Stated};
 use model::channel::Channel;
 use model::motion::Motion;
 
 use super::alarm::{Alarm, Levels, Sense};
-use super::energy::EnergyMonitor;
-use super::energy_error::{self, EnergyError};
-use super::forecast::{self, Forecast, ForecastPlan};
-use super::limits_used::{self, LimitsUsed};
-use super::tracking::{self, Tracking, TrackingPlan};
-use super::windowed::{self, WindowedPlan, WindowedWarning};
+use super::energy::{EnergyMonitor, Work};
+use super::energy_error::EnergyErrorPlan;
+use super::forecast::ForecastPlan;
+use super::limits_used::LimitsUsedPlan;
+use super::plot::Plot;
+use super::stability::StabilityPlan;
+use super::tracking::TrackingPlan;
+use super::windowed::WindowedPlan;
 use crate::event::EventLog;
-use crate::gate::{Limits, TripKind};
+use crate::gate::{IndicatorTrip, Limits, TripKind};
 use crate::interlock::Stop;
 use crate::measured::Measured;
 
-/// An indicator at work. A new one is a file with a type that implements this, and
-/// a key of the [`IndicatorPlan`] with a line for its channels and one for itself.
+/// Makes of the list of kinds what a file may ask for, and what is known of each kind.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $key:ident: $plan:ident,)+) => {
+        /// What is watched while the test runs. The energies and the stability warning are always computed;
+        /// every other indicator only if its key is written, be it as `{}`.
+        #[derive(Debug, Clone, Copy, PartialEq, Default, Keys)]
+        pub struct MonitorPlan {
+            /// The stability warning: work put in by the specimen over energy taken out by damping.
+            #[key(default = {})]
+            pub stability_warning: Stated<StabilityPlan>,
+            /// How work is summed.
+            #[key(default = "exact")]
+            pub work: Work,
+            $($(#[$doc])* pub $key: Option<$plan>,)+
+        }
+
+        /// Every kind of indicator, in the order in which they write their channels.
+        pub const KINDS: &[IndicatorKind] = &[$(IndicatorKind {
+            key: stringify!($key),
+            about: $plan::ABOUT,
+            is_asked: |monitor| monitor.$key.is_some(),
+            plots: |monitor| monitor.$key.unwrap_or_default().plots(),
+            channels: $plan::channels,
+            start: |monitor, site| monitor.$key.map(|plan| plan.start(site)),
+        },)+];
+    };
+}
+
+kinds! {
+    /// The stability warning of the recent past alone: it forgets.
+    windowed_warning: WindowedPlan,
+    /// The energy error index: how far the energy balance is off at the measured motion.
+    energy_error: EnergyErrorPlan,
+    /// The time left until the stability warning reaches 100 %, if its trend holds.
+    forecast: ForecastPlan,
+    /// Amplitude and delay of the measured against the desired motion, in a moving window.
+    tracking: TrackingPlan,
+    /// The largest share of any limit in `[limits]` that is used.
+    limits_used: LimitsUsedPlan,
+}
+
+/// What a kind of indicator declares beside its keys. A new one is a file with a type that derives
+/// [`Keys`] and implements this, and one entry in the list above.
+pub(super) trait Plan: Keys + Default {
+    /// What is known of the kind.
+    const ABOUT: About;
+
+    /// The channels it writes, for so many interface DOFs.
+    fn channels(interface: usize) -> Vec<Channel>;
+
+    /// The indicator at work.
+    fn start(&self, site: &Site<'_>) -> Box<dyn Indicator>;
+
+    /// How it is drawn, with its levels.
+    fn plots(&self) -> Vec<Plot>;
+}
+
+/// What is known of a kind of indicator.
+#[derive(Debug, Clone, Copy)]
+pub struct About {
+    /// Its trips, with codes of their own.
+    pub trips: &'static [&'static IndicatorTrip],
+    /// Whether it rests on the energy that damping takes, which is not always known.
+    pub rests_on_energies: bool,
+    /// Whether it needs the numerical motion at every tick.
+    pub needs_every_tick: bool,
+    /// The key of its window, and the fewest ticks this may hold.
+    pub window: Option<(&'static str, f64)>,
+    /// Channels whose peaks are told, each with its words and unit.
+    pub peaks: &'static [(&'static str, &'static str, &'static str)],
+    /// A channel in which infinity is a value.
+    pub unbounded: Option<&'static str>,
+}
+
+impl About {
+    pub(super) const NOTHING: Self = Self {
+        trips: &[],
+        rests_on_energies: false,
+        needs_every_tick: false,
+        window: None,
+        peaks: &[],
+        unbounded: None,
+    };
+}
+
+/// A kind of indicator.
+pub struct IndicatorKind {
+    /// Its key in `[monitor]`.
+    pub key: &'static str,
+    /// What is known of it.
+    pub about: About,
+    /// Whether a test asks for it.
+    pub is_asked: fn(&MonitorPlan) -> bool,
+    /// How it is drawn, with the levels of a test.
+    pub plots: fn(&MonitorPlan) -> Vec<Plot>,
+    channels: fn(usize) -> Vec<Channel>,
+    start: fn(&MonitorPlan, &Site<'_>) -> Option<Box<dyn Indicator>>,
+}
+
+/// The loop in which an indicator works.
+pub(super) struct Site<'a> {
+    pub(super) energies: &'a EnergyMonitor,
+    pub(super) limits: &'a Limits,
+    /// Number of interface DOFs.
+    pub(super) count: usize,
+    pub(super) step_s: f64,
+}
+
+/// An indicator at work.
 pub(super) trait Indicator: Send {
     /// Takes one instant in.
     fn observe(&mut self, seen: &MonitorInput<'_>);
@@ -32,36 +142,12 @@ pub(super) trait Indicator: Send {
     fn observe_way_to_safe(&mut self, _command: &Motion, _held: &Motion, _measured: &Measured) {}
 }
 
-/// Which indicators are computed, and their levels: by default nothing beyond the
-/// energies. Percent and SI.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct IndicatorPlan {
-    /// Levels of the stability warning itself, %.
-    pub stability: Levels,
-    /// The windowed stability warning.
-    pub windowed: Option<WindowedPlan>,
-    /// Levels of the size of the energy error index, %.
-    pub energy_error: Option<Levels>,
-    /// The time to 100 %.
-    pub forecast: Option<ForecastPlan>,
-    /// Amplitude and delay of the tracking.
-    pub tracking: Option<TrackingPlan>,
-    /// Levels of the largest share of any limit, %.
-    pub limits_used: Option<Levels>,
-}
-
-impl IndicatorPlan {
+impl MonitorPlan {
     /// The channels behind those of the frame, in the order in which an
     /// [`IndicatorSet`] writes them.
     pub fn channels(&self, interface: usize) -> Vec<Channel> {
-        let lists = [
-            self.windowed.map(|_| windowed::channels()),
-            self.energy_error.map(|_| energy_error::channels()),
-            self.forecast.map(|_| forecast::channels()),
-            self.tracking.map(|_| tracking::channels(interface)),
-            self.limits_used.map(|_| limits_used::channels()),
-        ];
-        lists.into_iter().flatten().flatten().collect()
+        let asked = KINDS.iter().filter(|kind| (kind.is_asked)(self));
+        asked.flat_map(|kind| (kind.channels)(interface)).collect()
     }
 }
 
@@ -84,7 +170,7 @@ pub struct MonitorInput<'a> {
     pub command: &'a Motion,
 }
 
-/// The indicators of an [`IndicatorPlan`] at work. It never acts.
+/// The indicators of a [`MonitorPlan`] at work. It never acts.
 pub struct IndicatorSet {
     stability: Alarm,
     indicators: Vec<Box<dyn Indicator>>,
@@ -93,23 +179,15 @@ pub struct IndicatorSet {
 impl IndicatorSet {
     /// Beside these energies, and for the limits of the loop; `None` where the plan
     /// asks for nothing.
-    pub fn new(plan: &IndicatorPlan, energies: &EnergyMonitor, limits: &Limits) -> Option<Self> {
-        if *plan == IndicatorPlan::default() {
-            return None;
-        }
-        let (step_s, constant_j) = (limits.step_s, energies.constant_j);
-        let count = limits.command.len();
-        let asked: [Option<Box<dyn Indicator>>; 5] = [
-            plan.windowed.map(|it| Box::new(WindowedWarning::new(&it, constant_j, step_s)) as _),
-            plan.energy_error
-                .map(|it| Box::new(EnergyError::new(it, energies, count, step_s)) as _),
-            plan.forecast.map(|it| Box::new(Forecast::new(&it, constant_j, step_s)) as _),
-            plan.tracking.map(|it| Box::new(Tracking::new(&it, count, step_s)) as _),
-            plan.limits_used.map(|it| Box::new(LimitsUsed::new(it, limits.clone())) as _),
-        ];
-        let indicators = asked.into_iter().flatten().collect();
-        let (kind, rising) = (TripKind::StabilityWarning, Sense::Rising);
-        Some(Self { stability: Alarm::new(kind, plan.stability, rising, step_s), indicators })
+    pub fn new(plan: &MonitorPlan, energies: &EnergyMonitor, limits: &Limits) -> Option<Self> {
+        let (step_s, count) = (limits.step_s, limits.command.len());
+        let site = Site { energies, limits, count, step_s };
+        let indicators: Vec<_> =
+            KINDS.iter().filter_map(|kind| (kind.start)(plan, &site)).collect();
+        let levels = plan.stability_warning.levels().times(100.0);
+        let stability = Alarm::new(TripKind::StabilityWarning, levels, Sense::Rising, step_s);
+        let is_idle = indicators.is_empty() && levels == Levels::default();
+        (!is_idle).then_some(Self { stability, indicators })
     }
 
     /// Takes one instant in. The first indicator at a level that stops the test

@@ -1,24 +1,63 @@
 //! How much of each limit is used.
 
+use keys::Keys;
 use model::channel::Channel;
 use model::motion::Motion;
 
 use super::alarm::{Alarm, Levels, Sense};
-use super::indicators::{Indicator, MonitorInput};
+use super::indicators::{About, Indicator, MonitorInput, Plan, Site};
+use super::plot::{Plot, PlotPane, PlotSection};
 use crate::event::EventLog;
-use crate::gate::{Limits, TripKind};
+use crate::gate::{IndicatorTrip, Limits, TripKind};
 use crate::interlock::Stop;
 use crate::measured::Measured;
 
-pub(super) fn channels() -> Vec<Channel> {
-    [
-        ("position", "Share of the command limit used by command or measured displacement"),
-        ("rate", "Share of the rate limit used by the command"),
-        ("force", "Share of the force limit used"),
-        ("tracking_error", "Share of the limit on the tracking error used"),
-    ]
-    .map(|(name, words)| Channel::new(format!("limits_used.{name}"), "%", words))
-    .into()
+/// Levels of the largest share. At 100 % the gate trips by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Keys)]
+pub struct LimitsUsedPlan {
+    /// As ratios.
+    #[key(ratio, within = 0.01..=10.0, flatten)]
+    pub levels: Levels,
+}
+
+const TRIP: &IndicatorTrip = &IndicatorTrip {
+    code: 13,
+    description: ("a limit used up to its threshold", "%"),
+    shown: (1.0, "%", 2),
+    of_dof: true,
+};
+
+impl Plan for LimitsUsedPlan {
+    const ABOUT: About = About { trips: &[TRIP], ..About::NOTHING };
+
+    fn channels(_: usize) -> Vec<Channel> {
+        [
+            ("position", "Share of the command limit used by command or measured displacement"),
+            ("rate", "Share of the rate limit used by the command"),
+            ("force", "Share of the force limit used"),
+            ("tracking_error", "Share of the limit on the tracking error used"),
+        ]
+        .map(|(name, words)| Channel::new(format!("limits_used.{name}"), "%", words))
+        .into()
+    }
+
+    fn start(&self, site: &Site<'_>) -> Box<dyn Indicator> {
+        Box::new(LimitsUsed::new(self.levels, site.limits.clone()))
+    }
+
+    fn plots(&self) -> Vec<Plot> {
+        let curves = &[
+            ("limits_used.position", "displacement"),
+            ("limits_used.rate", "rate"),
+            ("limits_used.force", "force"),
+            ("limits_used.tracking_error", "tracking error"),
+        ];
+        let pane = PlotPane::new("Share of the limit", "%", curves).within(0.0, 110.0);
+        let pane = pane.line(100.0, "100 %: the gate trips");
+        let pane = pane.levels(&self.levels, (100.0, "%"), |level| [level]);
+        let caption = "How much of each limit was used, the largest over the interface DOFs.";
+        vec![Plot::new(PlotSection::Limits, "Use of the limits", caption, [pane])]
+    }
 }
 
 /// Compares what is commanded and measured with the limits of the gate.
@@ -35,7 +74,8 @@ pub(super) struct LimitsUsed {
 impl LimitsUsed {
     /// Against these limits.
     pub(super) fn new(levels: Levels, limits: Limits) -> Self {
-        let alarm = Alarm::new(TripKind::LimitsUsed, levels, Sense::Rising, limits.step_s);
+        let (kind, levels) = (TripKind::Indicator(TRIP), levels.times(100.0));
+        let alarm = Alarm::new(kind, levels, Sense::Rising, limits.step_s);
         Self { alarm, limits, shares: [0.0; 4], worst: (0.0, 0) }
     }
 

@@ -1,35 +1,100 @@
 //! Amplitude and delay of the measured against the desired motion, while the
 //! test runs.
 
+use keys::Keys;
 use model::channel::Channel;
 
 use super::alarm::{Alarm, Levels, Sense};
-use super::indicators::{Indicator, MonitorInput};
+use super::indicators::{About, Indicator, MonitorInput, Plan, Site};
+use super::plot::{Plot, PlotPane, PlotSection};
 use crate::event::EventLog;
-use crate::gate::TripKind;
+use crate::gate::{IndicatorTrip, TripKind};
 use crate::interlock::Stop;
 
-/// Amplitude and delay of the tracking.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Estimated sixteen times per window, where there is motion enough to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Keys)]
 pub struct TrackingPlan {
-    /// Length of the window.
+    /// Length of the window; two periods of the slowest motion or more.
+    #[key(time, within = 0.001..=3600.0, default = "1 s")]
     pub window_s: f64,
-    /// Of the size of the delay, s.
-    pub delay: Levels,
-    /// Of the deviation of the amplitude ratio from 1.
-    pub amplitude: Levels,
+    /// Levels of the delay.
+    #[key(default = {})]
+    pub delay: DelayLevels,
+    /// Levels of the amplitude.
+    #[key(default = {})]
+    pub amplitude: AmplitudeLevels,
 }
 
-pub(super) fn channels(interface: usize) -> Vec<Channel> {
-    let of_dof = |dof: usize| {
-        [
-            ("delay", "s", "Delay of the measured behind the desired motion, in a moving window"),
-            ("amplitude", "", "Measured over desired amplitude, in a moving window"),
-            ("valid", "", "1 where delay and amplitude are of the present window, else 0"),
-        ]
-        .map(|(name, unit, words)| Channel::new(format!("tracking.{name}.{dof}"), unit, words))
+/// Levels of the size of the delay; a lead counts as well.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Keys)]
+pub struct DelayLevels {
+    /// In s.
+    #[key(time, positive, flatten)]
+    pub levels: Levels,
+}
+
+/// Levels of how far the amplitude ratio is from 1, either way.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Keys)]
+pub struct AmplitudeLevels {
+    /// As ratios.
+    #[key(ratio, within = 0.001..=10.0, flatten)]
+    pub levels: Levels,
+}
+
+const DELAY_TRIP: &IndicatorTrip = &IndicatorTrip {
+    code: 11,
+    description: ("tracking delay at its threshold", "s"),
+    shown: (1e3, "ms", 3),
+    of_dof: true,
+};
+const AMPLITUDE_TRIP: &IndicatorTrip = &IndicatorTrip {
+    code: 12,
+    description: ("tracking amplitude off by its threshold", ""),
+    shown: (1e2, "%", 2),
+    of_dof: true,
+};
+
+impl Plan for TrackingPlan {
+    const ABOUT: About = About {
+        trips: &[DELAY_TRIP, AMPLITUDE_TRIP],
+        window: Some((Self::WINDOW_S, 4.0 * BUCKETS as f64)),
+        ..About::NOTHING
     };
-    (1..=interface).flat_map(of_dof).collect()
+
+    fn channels(interface: usize) -> Vec<Channel> {
+        let of_dof = |dof: usize| {
+            [
+                (
+                    "delay",
+                    "s",
+                    "Delay of the measured behind the desired motion, in a moving window",
+                ),
+                ("amplitude", "", "Measured over desired amplitude, in a moving window"),
+                ("valid", "", "1 where delay and amplitude are of the present window, else 0"),
+            ]
+            .map(|(name, unit, words)| Channel::new(format!("tracking.{name}.{dof}"), unit, words))
+        };
+        (1..=interface).flat_map(of_dof).collect()
+    }
+
+    fn start(&self, site: &Site<'_>) -> Box<dyn Indicator> {
+        Box::new(Tracking::new(self, site.count, site.step_s))
+    }
+
+    fn plots(&self) -> Vec<Plot> {
+        let delay = PlotPane::new("Delay", "ms", &[("tracking.delay", "delay")]).scaled(1e3);
+        let amplitude =
+            PlotPane::new("Amplitude", "–", &[("tracking.amplitude", "amplitude ratio")]);
+        let off = |level: f64| [1.0 + 0.01 * level, 1.0 - 0.01 * level];
+        let panes = [
+            delay.levels(&self.delay.levels, (1e3, "ms"), |level| [level]),
+            amplitude.levels(&self.amplitude.levels, (100.0, "% off"), off),
+        ];
+        let caption = "Delay and amplitude ratio of the measured against the desired motion in a \
+                       moving window; nothing is drawn where there was too little motion to tell.";
+        let plot = Plot::new(PlotSection::Tracking, "Tracking while the test ran", caption, panes);
+        vec![Plot { of_dof: Some("tracking"), ..plot }]
+    }
 }
 
 /// Amplitude ratio and delay of one interface DOF.
@@ -96,13 +161,14 @@ struct Dof {
 impl Tracking {
     /// For `count` interface DOFs.
     pub(super) fn new(plan: &TrackingPlan, count: usize, step_s: f64) -> Self {
-        let alarm = |kind, levels| Alarm::new(kind, levels, Sense::Rising, step_s);
+        let alarm =
+            |trip, levels| Alarm::new(TripKind::Indicator(trip), levels, Sense::Rising, step_s);
         let dof = Dof {
             filling: [0.0; TERMS],
             ring: [[0.0; TERMS]; BUCKETS],
             estimate: TrackingEstimate { amplitude: 1.0, delay_s: 0.0, valid: false },
-            delay: alarm(TripKind::TrackingDelay, plan.delay),
-            amplitude: alarm(TripKind::TrackingAmplitude, plan.amplitude),
+            delay: alarm(DELAY_TRIP, plan.delay.levels),
+            amplitude: alarm(AMPLITUDE_TRIP, plan.amplitude.levels),
         };
         Self {
             bucket_ticks: (plan.window_s / step_s / BUCKETS as f64).round().max(1.0) as u64,
@@ -211,8 +277,7 @@ mod tests {
     const STEP_S: f64 = 1.0 / 4096.0;
 
     fn tracking(window_s: f64) -> Tracking {
-        let plan =
-            TrackingPlan { window_s, delay: Levels::default(), amplitude: Levels::default() };
+        let plan = TrackingPlan { window_s, ..TrackingPlan::default() };
         Tracking::new(&plan, 1, STEP_S)
     }
 

@@ -1,28 +1,63 @@
 //! The windowed stability warning: the same ratio over the recent past only.
 
+use keys::Keys;
 use model::channel::Channel;
 
 use super::alarm::{Alarm, Levels, Sense};
 use super::energy::stability_warning;
-use super::indicators::{Indicator, MonitorInput};
+use super::indicators::{About, Indicator, MonitorInput, Plan, Site};
+use super::plot::{Plot, PlotPane, PlotSection, WARNING};
 use crate::event::EventLog;
-use crate::gate::TripKind;
+use crate::gate::{IndicatorTrip, TripKind};
 use crate::interlock::Stop;
 
-/// The windowed stability warning.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Fed back over dissipated energy within the window. A test that has recovered reads as recovered
+/// one window later.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Keys)]
 pub struct WindowedPlan {
-    /// Length of the window.
+    /// How far back it looks; 16 periods of the slowest motion or more.
+    #[key(time, within = 0.001..=3600.0, default = "5 s")]
     pub window_s: f64,
-    /// Added to the energy dissipated in the window; `None` for that of the plain warning.
-    pub constant_j: Option<f64>,
-    /// %.
+    /// As ratios.
+    #[key(ratio, within = 0.01..=10.0, flatten)]
     pub levels: Levels,
+    /// Added to the energy dissipated in the window. Absent: that of the stability warning.
+    #[key(energy, positive)]
+    pub constant_j: Option<f64>,
 }
 
-pub(super) fn channels() -> Vec<Channel> {
-    let words = "Stability warning of the recent past alone";
-    vec![Channel::new("stability_warning.windowed", "%", words)]
+const TRIP: &IndicatorTrip = &IndicatorTrip {
+    code: 8,
+    description: ("windowed stability warning at its threshold", "%"),
+    shown: (1.0, "%", 2),
+    of_dof: false,
+};
+
+impl Plan for WindowedPlan {
+    const ABOUT: About = About {
+        trips: &[TRIP],
+        rests_on_energies: true,
+        window: Some((Self::WINDOW_S, BUCKETS as f64)),
+        peaks: &[("stability_warning.windowed", "windowed stability warning", "%")],
+        ..About::NOTHING
+    };
+
+    fn channels(_: usize) -> Vec<Channel> {
+        let words = "Stability warning of the recent past alone";
+        vec![Channel::new("stability_warning.windowed", "%", words)]
+    }
+
+    fn start(&self, site: &Site<'_>) -> Box<dyn Indicator> {
+        Box::new(WindowedWarning::new(self, site.energies.constant_j, site.step_s))
+    }
+
+    fn plots(&self) -> Vec<Plot> {
+        let curves = &[("stability_warning.windowed", "windowed SW")];
+        let pane = PlotPane::new(WARNING, "%", curves);
+        let pane = pane.levels(&self.levels, (100.0, "%"), |level| [level]);
+        let caption = "The windowed one counts the recent past alone.";
+        vec![Plot::new(PlotSection::Stability, WARNING, caption, [pane])]
+    }
 }
 
 /// The stability warning of the last T seconds,
@@ -63,9 +98,9 @@ impl WindowedWarning {
     /// With at least a bucket a tick; `constant_j` is C of the plain warning.
     pub(super) fn new(plan: &WindowedPlan, constant_j: f64, step_s: f64) -> Self {
         let bucket_ticks = (plan.window_s / step_s / BUCKETS as f64).round().max(1.0) as u64;
-        let kind = TripKind::WindowedWarning;
+        let (kind, levels) = (TripKind::Indicator(TRIP), plan.levels.times(100.0));
         Self {
-            alarm: Alarm::new(kind, plan.levels, Sense::Rising, step_s),
+            alarm: Alarm::new(kind, levels, Sense::Rising, step_s),
             constant_j: plan.constant_j.unwrap_or(constant_j),
             bucket_ticks,
             in_bucket: 0,

@@ -138,10 +138,10 @@ fn what_is_no_number_is_named_with_its_dof() {
 /// The numbers of the record format.
 #[test]
 fn every_kind_of_trip_has_its_number_and_its_words() {
-    let numbers: Vec<u8> = TripKind::ALL.iter().map(|kind| kind.code()).collect();
-    let known = [1, 2, 3, 4, 16, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 20, 15, 30, 31, 22, 23, 24, 25];
+    let numbers: Vec<u8> = TripKind::all().map(TripKind::code).collect();
+    let known = [1, 2, 3, 4, 16, 5, 6, 7, 14, 20, 15, 30, 31, 22, 23, 24, 25, 8, 9, 10, 11, 12, 13];
     assert_eq!(numbers, known);
-    for &kind in TripKind::ALL.iter() {
+    for kind in TripKind::all() {
         assert_eq!(TripKind::from_code(kind.code()), Some(kind));
         assert!(kind.words().len() > 8);
     }
@@ -153,6 +153,7 @@ fn every_kind_of_trip_has_its_number_and_its_words() {
 #[test]
 fn a_trip_in_words() {
     let text = |kind, value, limit| Trip { kind, dof: 1, value, limit }.text();
+    let indicator = |code| TripKind::from_code(code).unwrap();
     for (kind, value, limit, words) in [
         (
             TripKind::Command,
@@ -207,19 +208,14 @@ fn a_trip_in_words() {
             "stability warning at its threshold: 101.50 % against 100.00 %",
         ),
         (
-            TripKind::WindowedWarning,
+            indicator(8),
             1.5,
             1.0,
             "windowed stability warning at its threshold: 1.50 % against 1.00 %",
         ),
+        (indicator(9), 1.5, 1.0, "energy error index at its threshold: 1.50 % against 1.00 %"),
         (
-            TripKind::EnergyError,
-            1.5,
-            1.0,
-            "energy error index at its threshold: 1.50 % against 1.00 %",
-        ),
-        (
-            TripKind::Forecast,
+            indicator(10),
             0.5,
             1.0,
             "stability warning forecast to reach 100 % too soon: 0.50 s against 1.00 s",
@@ -250,19 +246,19 @@ fn a_trip_in_words() {
         ),
         (TripKind::NoLoad, 40.0, 0.0, "no load came from the host: waited for 40 ticks"),
         (
-            TripKind::TrackingDelay,
+            indicator(11),
             0.0123,
             0.01,
             "tracking delay at its threshold: 12.300 ms against 10.000 ms (interface DOF 2)",
         ),
         (
-            TripKind::TrackingAmplitude,
+            indicator(12),
             0.123,
             0.1,
             "tracking amplitude off by its threshold: 12.30 % against 10.00 % (interface DOF 2)",
         ),
         (
-            TripKind::LimitsUsed,
+            indicator(13),
             91.0,
             90.0,
             "a limit used up to its threshold: 91.00 % against 90.00 % (interface DOF 2)",

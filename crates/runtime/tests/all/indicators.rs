@@ -2,7 +2,9 @@
 
 use crate::common::benchmark::{BOUC_WEN, Case, STEP_S};
 use runtime::load::Load;
-use runtime::monitor::{ForecastPlan, IndicatorPlan, Levels, TrackingPlan, WindowedPlan};
+use runtime::monitor::{
+    EnergyErrorPlan, ForecastPlan, LimitsUsedPlan, MonitorPlan, TrackingPlan, WindowedPlan,
+};
 use runtime::numerical::Plant;
 use runtime::rig::{Fault, FaultKind, FaultyRig};
 
@@ -18,18 +20,14 @@ fn burst(ticks: usize) -> Load {
     Load::new(&[(0..=ticks).map(sample).collect::<Vec<_>>()], ticks)
 }
 
-fn everything() -> IndicatorPlan {
-    IndicatorPlan {
-        stability: Levels::default(),
-        windowed: Some(WindowedPlan { window_s: 3.0, constant_j: None, levels: Levels::default() }),
-        energy_error: Some(Levels::default()),
-        forecast: Some(ForecastPlan { window_s: 1.0, levels: Levels::default() }),
-        tracking: Some(TrackingPlan {
-            window_s: 1.0,
-            delay: Levels::default(),
-            amplitude: Levels::default(),
-        }),
-        limits_used: Some(Levels::default()),
+fn everything() -> MonitorPlan {
+    MonitorPlan {
+        windowed_warning: Some(WindowedPlan { window_s: 3.0, ..WindowedPlan::default() }),
+        energy_error: Some(EnergyErrorPlan::default()),
+        forecast: Some(ForecastPlan { window_s: 1.0, ..ForecastPlan::default() }),
+        tracking: Some(TrackingPlan { window_s: 1.0, ..TrackingPlan::default() }),
+        limits_used: Some(LimitsUsedPlan::default()),
+        ..MonitorPlan::default()
     }
 }
 

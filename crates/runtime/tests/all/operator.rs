@@ -1,31 +1,39 @@
 //! Actions of the monitor and what only the operator may do.
 
 use crate::common::benchmark::{Case, Trace, ground};
+use keys::Stated;
 use runtime::event::What;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::interlock::{Phase, Response};
-use runtime::monitor::{IndicatorPlan, Levels};
+use runtime::monitor::{MonitorPlan, StabilityPlan};
 use runtime::operator;
 
 /// A delay beyond what is stable: the warning passes every level.
-fn unstable(stability: Levels) -> Case {
+fn unstable(stability: StabilityPlan) -> Case {
     let mut case = Case::benchmark().with_delay(60.0);
-    case.watch = IndicatorPlan { stability, ..IndicatorPlan::default() };
+    let stability_warning = Stated { value: stability, stated: true };
+    case.watch = MonitorPlan { stability_warning, ..MonitorPlan::default() };
     case
 }
 
-fn run(stability: Levels) -> Trace {
+fn run(stability: StabilityPlan) -> Trace {
     let case = unstable(stability);
     case.run(case.split(), 40_000)
 }
 
 #[test]
 fn each_action_takes_its_own_way() {
-    let held = run(Levels { warn: Some(50.0), hold: Some(80.0), ..Levels::default() });
-    let ramped = run(Levels { warn: Some(50.0), ramp_down: Some(80.0), ..Levels::default() });
-    let aborted = run(Levels { warn: Some(50.0), abort: Some(80.0), ..Levels::default() });
-    let warned = run(Levels { warn: Some(50.0), ..Levels::default() });
+    let held =
+        run(StabilityPlan { warn_at: Some(0.5), hold_at: Some(0.8), ..StabilityPlan::default() });
+    let ramped = run(StabilityPlan {
+        warn_at: Some(0.5),
+        ramp_down_at: Some(0.8),
+        ..StabilityPlan::default()
+    });
+    let aborted =
+        run(StabilityPlan { warn_at: Some(0.5), abort_at: Some(0.8), ..StabilityPlan::default() });
+    let warned = run(StabilityPlan { warn_at: Some(0.5), ..StabilityPlan::default() });
     assert_eq!((warned.trip, warned.end), (None, Some(Phase::Running)));
     assert_eq!(warned.events.len(), 1);
     assert_eq!(warned.events[0].what, What::Warning);

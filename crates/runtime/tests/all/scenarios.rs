@@ -7,13 +7,17 @@
 
 use crate::common;
 use crate::common::benchmark::{Case, STEP_S, Trace, servo};
+use keys::Stated;
 use model::compensator::{AdaptiveInverseDesign, Design};
 use model::transfer::{ServoHydraulic, TransferSystem};
 use numerics::random::Stream;
 use runtime::gate::Trip;
 use runtime::interlock::Phase;
 use runtime::load::Load;
-use runtime::monitor::{ForecastPlan, IndicatorPlan, Levels, TrackingPlan, WindowedPlan};
+use runtime::monitor::{
+    AmplitudeLevels, DelayLevels, EnergyErrorPlan, ForecastPlan, Levels, LimitsUsedPlan,
+    MonitorPlan, StabilityPlan, TrackingPlan, WindowedPlan,
+};
 use runtime::rig::{Fault, FaultKind, FaultyRig, FaultySensor};
 
 /// Seeds per fault.
@@ -80,15 +84,25 @@ fn guarded(reference: &Reference, seed: u64) -> Case {
     case.limits.tracking_error = vec![0.3 * reference.peaks[0]];
     case.safe_path.rate_m_s = 0.05;
     case.stop_at = 100.0;
-    let hold = |level: f64| Levels { hold: Some(level), ..Levels::default() };
-    let warn = |level: f64| Levels { warn: Some(level), ..Levels::default() };
-    case.watch = IndicatorPlan {
-        stability: warn(50.0),
-        windowed: Some(WindowedPlan { window_s: 2.0, constant_j: None, levels: hold(100.0) }),
-        energy_error: Some(warn(30.0)),
-        forecast: Some(ForecastPlan { window_s: 2.0, levels: warn(1.0) }),
-        tracking: Some(TrackingPlan { window_s: 0.5, delay: hold(5e-3), amplitude: hold(0.25) }),
-        limits_used: Some(warn(90.0)),
+    let hold = |level: f64| Levels { hold_at: Some(level), ..Levels::default() };
+    let warn = |level: f64| Levels { warn_at: Some(level), ..Levels::default() };
+    let stability = StabilityPlan { warn_at: Some(0.5), ..StabilityPlan::default() };
+    case.watch = MonitorPlan {
+        stability_warning: Stated { value: stability, stated: true },
+        windowed_warning: Some(WindowedPlan { window_s: 2.0, constant_j: None, levels: hold(1.0) }),
+        energy_error: Some(EnergyErrorPlan { levels: warn(0.3) }),
+        forecast: Some(ForecastPlan {
+            window_s: 2.0,
+            warn_below_s: Some(1.0),
+            ..ForecastPlan::default()
+        }),
+        tracking: Some(TrackingPlan {
+            window_s: 0.5,
+            delay: DelayLevels { levels: hold(5e-3) },
+            amplitude: AmplitudeLevels { levels: hold(0.25) },
+        }),
+        limits_used: Some(LimitsUsedPlan { levels: warn(0.9) }),
+        ..MonitorPlan::default()
     };
     case
 }
@@ -98,7 +112,7 @@ fn unguarded(case: &Case) -> Case {
     let mut case = case.clone();
     case.limits = common::benchmark::unlimited(1, case.step_s);
     case.stop_at = f64::INFINITY;
-    case.watch = IndicatorPlan::default();
+    case.watch = MonitorPlan::default();
     case
 }
 

@@ -4,6 +4,7 @@ use crate::allocations::calls;
 use crate::common;
 
 use crate::common::benchmark::{BILINEAR, BOUC_WEN, Case, ground, quick, servo};
+use keys::Stated;
 use model::compensator::{
     AdaptiveInverseDesign, AdaptiveModelBasedDesign, AdaptiveTimeSeriesDesign, DerivativeSource,
     Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign, PiLeadDesign, ShapingDesign,
@@ -24,7 +25,10 @@ use runtime::frame::MotionDetail;
 use runtime::interlock::Phase;
 use runtime::laboratory::{Laboratory, LaboratoryParts, Start};
 use runtime::link::Pace;
-use runtime::monitor::{ForecastPlan, IndicatorPlan, Levels, TrackingPlan, WindowedPlan};
+use runtime::monitor::{
+    AmplitudeLevels, DelayLevels, EnergyErrorPlan, ForecastPlan, Levels, LimitsUsedPlan,
+    MonitorPlan, StabilityPlan, TrackingPlan, WindowedPlan,
+};
 use runtime::numerical::Plant;
 use runtime::record::{Options, Recorder};
 use runtime::rig::NetworkRig;
@@ -66,15 +70,29 @@ fn assert_no_allocation(name: &str, case: &Case, build: impl Fn(&Case) -> Plant)
 }
 
 /// Every indicator, with a level that warns in each run.
-fn everything() -> IndicatorPlan {
-    let warn = |level: f64| Levels { warn: Some(level), ..Levels::default() };
-    IndicatorPlan {
-        stability: warn(0.01),
-        windowed: Some(WindowedPlan { window_s: 0.05, constant_j: None, levels: warn(0.01) }),
-        energy_error: Some(warn(0.01)),
-        forecast: Some(ForecastPlan { window_s: 0.01, levels: warn(1e3) }),
-        tracking: Some(TrackingPlan { window_s: 0.05, delay: warn(1e-6), amplitude: warn(1e-6) }),
-        limits_used: Some(warn(10.0)),
+fn everything() -> MonitorPlan {
+    let warn = |level: f64| Levels { warn_at: Some(level), ..Levels::default() };
+    let stability = StabilityPlan { warn_at: Some(1e-4), ..StabilityPlan::default() };
+    MonitorPlan {
+        stability_warning: Stated { value: stability, stated: true },
+        windowed_warning: Some(WindowedPlan {
+            window_s: 0.05,
+            constant_j: None,
+            levels: warn(1e-4),
+        }),
+        energy_error: Some(EnergyErrorPlan { levels: warn(1e-4) }),
+        forecast: Some(ForecastPlan {
+            window_s: 0.01,
+            warn_below_s: Some(1e3),
+            ..ForecastPlan::default()
+        }),
+        tracking: Some(TrackingPlan {
+            window_s: 0.05,
+            delay: DelayLevels { levels: warn(1e-6) },
+            amplitude: AmplitudeLevels { levels: warn(1e-6) },
+        }),
+        limits_used: Some(LimitsUsedPlan { levels: warn(0.1) }),
+        ..MonitorPlan::default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The models of an experiment, or what is wrong with it.
 
 use std::f64::consts::TAU;
+use std::iter;
 
 use model::compensator::{Compensator, Design, ShapingDesign};
 use model::equations::ConnectedElement;
@@ -15,7 +16,7 @@ use numerics::lti::TransferFunction;
 use runtime::frame::MotionDetail;
 use runtime::gate::Limits;
 use runtime::interlock::SafePath;
-use runtime::monitor::WorkRule;
+use runtime::monitor::{KINDS, MonitorPlan, Work, WorkRule};
 use runtime::two_rate::ForceUse;
 
 use super::structure::{Builder, Origin};
@@ -23,7 +24,7 @@ use super::{
     Assembly, Coupling, PlantChange, SensorValues, SignalStore, contradictions, course, guard,
 };
 use experiment::closed_loop::{self, TransferKind};
-use experiment::watch::{RecordedDofs, RecordedMotion, Work};
+use experiment::watch::{RecordedDofs, RecordedMotion};
 use experiment::{CompensatorSpec, Diagnostic, Diagnostics, Experiment, PerDof, Source};
 
 /// ωh at which an undamped motion begins to grow with rk4: |R(jy)| = 1 at y² = 8.
@@ -116,7 +117,7 @@ pub(super) fn build(
             .stop_at
             .map_or(f64::INFINITY, |ratio| 100.0 * ratio),
         constant_j: experiment.monitor.stability_warning.constant_j,
-        watch: guard::watch_plan(&experiment.monitor),
+        watch: experiment.monitor,
         faults: experiment
             .faults
             .iter()
@@ -328,12 +329,10 @@ fn refuse_long_steps(
 fn warn_of_energies(experiment: &Experiment, structure: &Structure, found: &mut Diagnostics) {
     if structure.states.is_some() {
         let monitor = &experiment.monitor;
-        for (key, asked) in [
-            ("stability_warning", monitor.stability_warning.stated),
-            ("windowed_warning", monitor.windowed_warning.is_some()),
-            ("energy_error", monitor.energy_error.is_some()),
-            ("forecast", monitor.forecast.is_some()),
-        ] {
+        let resting = KINDS.iter().filter(|kind| kind.about.rests_on_energies);
+        let resting = resting.map(|kind| (kind.key, (kind.is_asked)(monitor)));
+        let stability = (MonitorPlan::STABILITY_WARNING, monitor.stability_warning.stated);
+        for (key, asked) in iter::once(stability).chain(resting) {
             if asked {
                 let error = Diagnostic::error(format!(
                     "`{key}` rests on the energy that damping takes, which is not known of a \

@@ -1,43 +1,8 @@
-//! From the declared monitor and faults to the runtime's.
+//! From the declared faults to the runtime's.
 
-use runtime::monitor::{ForecastPlan, IndicatorPlan, Levels, TrackingPlan, WindowedPlan};
 use runtime::rig::{Fault, FaultKind};
 
 use experiment::fault::{FaultKindSpec, FaultSpec};
-use experiment::watch::{LevelsSpec, MonitorSpec};
-
-/// The indicators a file asks for; ratios become percent.
-pub(super) fn watch_plan(monitor: &MonitorSpec) -> IndicatorPlan {
-    IndicatorPlan {
-        stability: levels(&monitor.stability_warning.levels(), 100.0),
-        windowed: monitor.windowed_warning.map(|spec| WindowedPlan {
-            window_s: spec.window_s,
-            constant_j: spec.constant_j,
-            levels: levels(&spec.levels, 100.0),
-        }),
-        energy_error: monitor.energy_error.map(|spec| levels(&spec.levels, 100.0)),
-        forecast: monitor.forecast.map(|spec| ForecastPlan {
-            window_s: spec.window_s,
-            levels: levels(&spec.levels(), 1.0),
-        }),
-        tracking: monitor.tracking.map(|spec| TrackingPlan {
-            window_s: spec.window_s,
-            delay: levels(&spec.delay.levels, 1.0),
-            amplitude: levels(&spec.amplitude.levels, 1.0),
-        }),
-        limits_used: monitor.limits_used.map(|spec| levels(&spec.levels, 100.0)),
-    }
-}
-
-fn levels(spec: &LevelsSpec, scale: f64) -> Levels {
-    let scaled = |level: Option<f64>| level.map(|level| scale * level);
-    Levels {
-        warn: scaled(spec.warn_at),
-        hold: scaled(spec.hold_at),
-        ramp_down: scaled(spec.ramp_down_at),
-        abort: scaled(spec.abort_at),
-    }
-}
 
 /// A declared fault in ticks.
 pub(super) fn fault(spec: &FaultSpec, step_s: f64) -> Fault {

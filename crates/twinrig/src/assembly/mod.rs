@@ -36,7 +36,7 @@ use runtime::hybrid_loop::course::CoursePlan;
 use runtime::interlock::SafePath;
 use runtime::link::LinkPlan;
 use runtime::load::Load;
-use runtime::monitor::{IndicatorPlan, WorkRule};
+use runtime::monitor::{MonitorPlan, WorkRule};
 use runtime::reference::{Reference, ReferenceError, reference};
 use runtime::rig::Fault;
 use runtime::streamed_load::StreamPlan;
@@ -98,7 +98,7 @@ pub struct Assembly {
     /// C of the stability warning, J; derived from the reference where absent.
     pub constant_j: Option<f64>,
     /// Indicators beyond the energies.
-    pub watch: IndicatorPlan,
+    pub watch: MonitorPlan,
     /// Faults to rehearse.
     pub faults: Vec<Fault>,
     /// Seed of the sensors.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use analysis::criteria::{self, Criterion, Measure, Subject};
 use runtime::gate::TripKind;
 use runtime::interlock::Phase;
+use runtime::monitor::KINDS;
 use runtime::record::{EventKind, EventNote, Record, Role, TimingNote};
 
 use super::ReportError;
@@ -265,10 +266,9 @@ fn peaks(view: &View<'_>) -> Vec<PeakRow> {
         ("energy.input", "input work", "J"),
         ("energy.feedback", "work fed back by the specimen", "J"),
         ("stability_warning", "stability warning", "%"),
-        ("stability_warning.windowed", "windowed stability warning", "%"),
-        ("energy_error", "energy error index", "%"),
     ];
-    for (channel, quantity, unit) in singles {
+    let of_indicators = KINDS.iter().flat_map(|kind| kind.about.peaks);
+    for &(channel, quantity, unit) in singles.iter().chain(of_indicators) {
         let column = view.column(channel).unwrap_or_default();
         push(None, channel.to_owned(), quantity.to_owned(), unit, column);
     }
@@ -287,10 +287,10 @@ fn gaps(view: &View<'_>) -> Vec<Gaps> {
     let columns = view.record.channels.iter().zip(&view.record.columns);
     columns
         .map(|(channel, column)| {
-            // An infinite forecast says that nothing is to come.
-            let missing = |value: &&f64| match channel.name.as_str() {
-                "forecast" => value.is_nan(),
-                _ => !value.is_finite(),
+            let name = Some(&*channel.name);
+            let unbounded = KINDS.iter().any(|kind| kind.about.unbounded == name);
+            let missing = |value: &&f64| {
+                if unbounded { value.is_nan() } else { !value.is_finite() }
             };
             let samples = if channel.name.starts_with("reference.") {
                 // Before and after the load there is none.

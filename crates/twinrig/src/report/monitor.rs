@@ -1,8 +1,9 @@
 //! Figures of single channels: energies, the monitor's indicators with their levels, the use
 //! of the limits, the factors of a compensator.
 
-use experiment::MonitorSpec;
-use experiment::watch::LevelsSpec;
+use std::iter;
+
+use runtime::monitor::{KINDS, MonitorPlan, Plot, PlotLine, PlotPane, PlotSection, WARNING};
 
 use super::histories::{Curve, Histories, LOW, Unit, peak};
 use crate::page::text::number;
@@ -10,15 +11,19 @@ use crate::page::{Figure, Pane, Role};
 
 /// A stability warning above this is not worth a scale, in per cent.
 const HIGHEST_WARNING: f64 = 400.0;
-/// A forecast beyond this is not worth a scale, s.
-const LONGEST_FORECAST: f64 = 20.0;
-
-/// A level to draw and its words.
-type Line = (f64, String);
+/// Height of the first of several panes.
+const FIRST: f64 = 200.0;
 
 impl<'a> Histories<'a> {
-    fn monitor(&self) -> Option<&MonitorSpec> {
-        self.findings.experiment.as_ref().map(|experiment| &experiment.monitor)
+    /// What the test asked for; nothing where its file cannot be read.
+    fn monitor(&self) -> MonitorPlan {
+        self.findings.experiment.as_ref().map(|it| it.monitor).unwrap_or_default()
+    }
+
+    /// The figures of every indicator, with the levels of the test.
+    fn plots(&self) -> impl Iterator<Item = Plot> {
+        let monitor = self.monitor();
+        KINDS.iter().flat_map(move |kind| (kind.plots)(&monitor))
     }
 
     /// The channels that the record has of these, by channel and name.
@@ -45,37 +50,32 @@ impl<'a> Histories<'a> {
         Some(self.figure("Energies of the numerical substructure", caption, vec![pane]))
     }
 
-    /// The stability warning, the windowed one beside it.
+    /// The stability warning, with the indicators that share its figure.
     pub(super) fn warning(&self) -> Option<Figure> {
-        let curves = self.known(&[
-            ("stability_warning", "stability warning SW"),
-            ("stability_warning.windowed", "windowed SW"),
-        ]);
-        let highest = curves.iter().map(|curve| peak(curve.2)).reduce(f64::max)?;
+        let mut curves = self.known(&[("stability_warning", "stability warning SW")]);
         let mut caption = "SW = 100 · W_F / (E_d + C_SW): energy fed back by the specimen as a \
                            share of the energy dissipated in the numerical substructure."
             .to_owned();
-        if curves.len() > 1 {
-            caption += " The windowed one counts the recent past alone.";
-        }
+        let spec = self.monitor().stability_warning.value;
         let mut limits = vec![(100.0, "100 %: more energy fed back than dissipated".to_owned())];
-        if let Some(monitor) = self.monitor() {
-            // At 100 % the line is there already.
-            let stop = monitor.stability_warning.stop_at.filter(|&stop| stop != 1.0);
-            limits.extend(stop.map(|stop| line("stop", 100.0 * stop, "%")));
-            let mut more = levels(&monitor.stability_warning.levels(), 100.0, "%");
-            if let Some(windowed) = &monitor.windowed_warning {
-                let windowed = levels(&windowed.levels, 100.0, "%").into_iter();
-                more.extend(windowed.map(|(level, words)| (level, format!("windowed: {words}"))));
-            }
-            for (level, words) in more {
-                // Two lines in one place have one text.
-                match limits.iter_mut().find(|(known, _)| *known == level) {
-                    Some((_, known)) => *known += &format!("; {words}"),
-                    None => limits.push((level, words)),
+        // At 100 % the line is there already.
+        let stop = spec.stop_at.filter(|&stop| stop != 1.0).map(|stop| ("stop", stop));
+        for (name, level) in stop.into_iter().chain(spec.levels().named()) {
+            one_place(&mut limits, 100.0 * level, words(name, 100.0 * level, "%"));
+        }
+        for plot in self.plots().filter(|plot| plot.title == WARNING) {
+            for pane in plot.panes {
+                let beside = self.known(pane.curves).into_iter().zip(curves.len()..);
+                let beside: Vec<Curve<'_>> =
+                    beside.map(|((_, name, values), n)| (Role::Other(n), name, values)).collect();
+                caption += &beside.iter().map(|_| format!(" {}", plot.caption)).collect::<String>();
+                curves.extend(beside);
+                for line in &pane.lines {
+                    one_place(&mut limits, line.at, format!("windowed: {}", told(line)));
                 }
             }
         }
+        let highest = curves.iter().map(|curve| peak(curve.2)).reduce(f64::max)?;
         let top = (1.08 * highest).clamp(120.0, HIGHEST_WARNING);
         if let Some(time) = self.findings.warning_reached_s {
             caption += &format!(" It reached 100 % at {} s.", number(time));
@@ -83,82 +83,59 @@ impl<'a> Histories<'a> {
         if highest > top {
             caption += &format!(" It goes on to {} %, beyond the picture.", number(highest));
         }
-        let pane = self.plain("Stability warning", "%", &curves);
-        let pane = within(limited(pane, limits), 0.0, top);
-        Some(self.figure("Stability warning", caption, vec![pane]))
+        let pane = self.plain(WARNING, "%", &curves);
+        let pane = limits.into_iter().fold(pane, |pane, (level, words)| pane.limit(level, words));
+        Some(self.figure(WARNING, caption, vec![within(pane, 0.0, top)]))
     }
 
-    pub(super) fn forecast(&self) -> Option<Figure> {
-        let curve = (Role::Other(2), "forecast", self.findings.view.column("forecast")?);
-        let spec = self.monitor().and_then(|monitor| monitor.forecast.as_ref());
-        let limits = spec.map_or_else(Vec::new, |spec| levels(&spec.levels(), 1.0, "s"));
-        let pane = limited(self.plain("Time to 100 %", "s", &[curve]), limits);
-        let caption = "Time left until the stability warning reaches 100 %, if the trend of its \
-                       crests holds. Where nothing is drawn it does not rise, or the time is \
-                       beyond the picture.";
-        Some(self.figure("Forecast", caption, vec![within(pane, 0.0, LONGEST_FORECAST)]))
+    /// The figures of the other indicators in a section.
+    pub(super) fn indicators(&self, section: PlotSection) -> Vec<Figure> {
+        let plots = self.plots().filter(|plot| plot.section == section && plot.title != WARNING);
+        plots.flat_map(|plot| self.indicator(&plot)).collect()
     }
 
-    pub(super) fn energy_error(&self) -> Option<Figure> {
-        let column = self.findings.view.column("energy_error")?;
-        let curve = (Role::Error, "energy error index EEI", column);
-        let spec = self.monitor().and_then(|monitor| monitor.energy_error.as_ref());
-        let limits = spec.map_or_else(Vec::new, |spec| levels(&spec.levels, 100.0, "%"));
-        let pane = self.plain("Energy error", "%", &[curve]);
-        let pane = limits.iter().fold(pane, |pane, (level, _)| pane.limit(-level, ""));
-        let caption = "What is missing in the energy balance when the specimen is taken at its \
-                       measured displacement, as a share of the input work. Below zero the \
-                       transfer system feeds energy in, above it takes energy out.";
-        Some(self.figure("Energy error", caption, vec![limited(pane, limits)]))
-    }
-
-    /// Delay and amplitude in a moving window.
-    pub(super) fn windowed_tracking(&self) -> Vec<Figure> {
-        let view = &self.findings.view;
-        let spec = self.monitor().and_then(|monitor| monitor.tracking.as_ref());
-        let figures = self.shown().filter_map(|(index, interface)| {
-            let of = |name: &str| view.column(&format!("tracking.{name}.{}", interface.name));
-            let valid = of("valid").unwrap_or_default();
-            // Where there was no motion there is nothing to draw.
-            let known = |column: &[f64], scale: f64| -> Vec<f64> {
-                let cells = column.iter().enumerate();
-                let is_valid = |row| valid.get(row) != Some(&0.0);
-                cells.map(|(row, x)| if is_valid(row) { scale * x } else { f64::NAN }).collect()
-            };
-            let (delay, amplitude) = (known(of("delay")?, 1e3), known(of("amplitude")?, 1.0));
-            let mut late = self.plain("Delay", "ms", &[(Role::Other(3), "delay", &delay)]);
-            let curve = (Role::Other(4), "amplitude ratio", &*amplitude);
-            let mut size = self.plain("Amplitude", "–", &[curve]).high(LOW);
-            if let Some(spec) = spec {
-                late = limited(late, levels(&spec.delay.levels, 1e3, "ms"));
-                for (level, words) in levels(&spec.amplitude.levels, 100.0, "% off") {
-                    size = size.limit(1.0 + 0.01 * level, words).limit(1.0 - 0.01 * level, "");
+    fn indicator(&self, plot: &Plot) -> Vec<Figure> {
+        let figure = |title: String, of_dof: &str, valid: &[f64]| {
+            let panes = plot.panes.iter().filter_map(|pane| self.drawn(pane, of_dof, valid));
+            let panes: Vec<Pane> = match panes.collect::<Vec<_>>() {
+                panes if panes.len() > 1 => {
+                    let heights = iter::once(FIRST).chain(iter::repeat(LOW));
+                    panes.into_iter().zip(heights).map(|(pane, height)| pane.high(height)).collect()
                 }
-            }
-            let caption = "Delay and amplitude ratio of the measured against the desired motion in \
-                           a moving window; nothing is drawn where there was too little motion to \
-                           tell.";
-            let title = self.name("Tracking while the test ran", index);
-            Some(self.figure(title, caption, vec![late.high(200.0), size]))
+                panes => panes,
+            };
+            (!panes.is_empty()).then(|| self.figure(title, plot.caption, panes))
+        };
+        let Some(family) = plot.of_dof else {
+            return figure(plot.title.to_owned(), "", &[]).into_iter().collect();
+        };
+        let figures = self.shown().filter_map(|(index, interface)| {
+            let of_dof = format!(".{}", interface.name);
+            let valid = self.findings.view.column(&format!("{family}.valid{of_dof}"));
+            figure(self.name(plot.title, index), &of_dof, valid.unwrap_or_default())
         });
         figures.collect()
     }
 
-    pub(super) fn limits_used(&self) -> Option<Figure> {
-        let curves = self.known(&[
-            ("limits_used.position", "displacement"),
-            ("limits_used.rate", "rate"),
-            ("limits_used.force", "force"),
-            ("limits_used.tracking_error", "tracking error"),
-        ]);
-        curves.first()?;
-        let pane = self.plain("Share of the limit", "%", &curves);
-        let pane = pane.limit(100.0, "100 %: the gate trips");
-        let spec = self.monitor().and_then(|monitor| monitor.limits_used.as_ref());
-        let limits = spec.map_or_else(Vec::new, |spec| levels(&spec.levels, 100.0, "%"));
-        let pane = within(limited(pane, limits), 0.0, 110.0);
-        let caption = "How much of each limit was used, the largest over the interface DOFs.";
-        Some(self.figure("Use of the limits", caption, vec![pane]))
+    /// A pane of an indicator, if the record has its channels; nothing is drawn where `valid` is 0.
+    fn drawn(&self, pane: &PlotPane, of_dof: &str, valid: &[f64]) -> Option<Pane> {
+        let columns = pane.curves.iter().enumerate().filter_map(|(number, (channel, name))| {
+            let column = self.findings.view.column(&format!("{channel}{of_dof}"))?;
+            let is_valid = |row| valid.get(row) != Some(&0.0);
+            let cells = column.iter().enumerate();
+            let cells = cells.map(|(row, &x)| if is_valid(row) { x } else { f64::NAN });
+            Some((Role::Other(number), *name, cells.collect()))
+        });
+        let columns: Vec<(Role, &str, Vec<f64>)> = columns.collect();
+        let curves: Vec<Curve<'_>> =
+            columns.iter().map(|(role, name, x)| (*role, *name, &**x)).collect();
+        let unit = Unit { name: pane.unit.to_owned(), scale: pane.scale };
+        let plain = (!curves.is_empty()).then(|| self.scaled(pane.quantity, &unit, &curves))?;
+        let limited = pane.lines.iter().fold(plain, |drawn, line| drawn.limit(line.at, told(line)));
+        Some(match pane.range {
+            Some((low, high)) => within(limited, low, high),
+            None => limited,
+        })
     }
 
     /// The factors that an adaptive compensator has learnt.
@@ -186,28 +163,25 @@ impl<'a> Histories<'a> {
     }
 }
 
-fn limited(pane: Pane, limits: Vec<Line>) -> Pane {
-    limits.into_iter().fold(pane, |pane, (level, words)| pane.limit(level, words))
+/// Two lines in one place have one text.
+fn one_place(limits: &mut Vec<(f64, String)>, level: f64, words: String) {
+    match limits.iter_mut().find(|(known, _)| *known == level) {
+        Some((_, known)) => *known += &format!("; {words}"),
+        None => limits.push((level, words)),
+    }
 }
 
 fn within(pane: Pane, low: f64, high: f64) -> Pane {
     Pane { y: pane.y.clone().range(low, high), ..pane }
 }
 
-/// The levels of an indicator.
-fn levels(spec: &LevelsSpec, scale: f64, unit: &str) -> Vec<Line> {
-    let named = [
-        ("warn", spec.warn_at),
-        ("hold", spec.hold_at),
-        ("ramp down", spec.ramp_down_at),
-        ("abort", spec.abort_at),
-    ];
-    let lines = named.into_iter().filter_map(|(words, at)| Some(line(words, scale * at?, unit)));
-    lines.collect()
+/// What stands at a level.
+fn told(line: &PlotLine) -> String {
+    line.level.map_or_else(|| line.words.to_owned(), |(level, unit)| words(line.words, level, unit))
 }
 
-fn line(words: &str, level: f64, unit: &str) -> Line {
-    (level, format!("{words} at {} {unit}", number(level)))
+fn words(name: &str, level: f64, unit: &str) -> String {
+    format!("{name} at {} {unit}", number(level))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use analysis::criteria::{Measure, Subject};
 use experiment::closed_loop::TransferKind;
 use experiment::{Experiment, StructureSource};
+use runtime::monitor::PlotSection;
 use runtime::record::Header;
 
 use super::findings::Findings;
@@ -171,20 +172,15 @@ fn sections(findings: &Findings<'_>) -> Vec<Section> {
             .chain(figures(histories.excitation()));
         sections.push(Section::new("Force and motion", motion.collect()));
         let tracking = figures(histories.tracking())
-            .chain(figures(histories.windowed_tracking()))
+            .chain(figures(histories.indicators(PlotSection::Tracking)))
             .chain(figures(histories.adaptation()));
         sections.push(Section::new("Tracking", tracking.collect()));
-        let stability = [
-            histories.energies(),
-            histories.warning(),
-            histories.forecast(),
-            histories.energy_error(),
-        ];
-        let stability = stability.into_iter().flatten().map(Block::from);
-        sections.push(Section::new("Stability", stability.collect()));
-        let used = histories.limits_used().map(Block::from);
-        let limits = shown(tables::limits(findings)).chain(used);
-        sections.push(Section::new("Limits", limits.collect()));
+        let energies = histories.energies().into_iter().chain(histories.warning());
+        let stability = energies.chain(histories.indicators(PlotSection::Stability));
+        sections.push(Section::new("Stability", stability.map(Block::from).collect()));
+        let used = figures(histories.indicators(PlotSection::Limits));
+        sections
+            .push(Section::new("Limits", shown(tables::limits(findings)).chain(used).collect()));
         sections.push(Section::new("Timing", timing::blocks(&histories)));
     }
     sections.push(Section::new("Provenance", provenance(findings)));

@@ -22,7 +22,7 @@ use runtime::gate::Limits;
 use runtime::hybrid_loop::{HybridLoop, LoopParts};
 use runtime::interlock::{Phase, SafePath};
 use runtime::load::Load;
-use runtime::monitor::{Energies, EnergyMonitor, IndicatorPlan, WorkRule};
+use runtime::monitor::{Energies, EnergyMonitor, MonitorPlan, WorkRule};
 use runtime::numerical::Plant;
 use runtime::record::FrameSink;
 use runtime::rig::{RigSlot, VirtualRig, VirtualRigParts};
@@ -61,7 +61,7 @@ pub(crate) struct Case {
     pub(crate) safe_path: SafePath,
     pub(crate) rule: WorkRule,
     pub(crate) stop_at: f64,
-    pub(crate) watch: IndicatorPlan,
+    pub(crate) watch: MonitorPlan,
     pub(crate) every: u64,
     pub(crate) detail: MotionDetail,
     pub(crate) design: Design,
@@ -115,7 +115,7 @@ impl Case {
             safe_path: SafePath { hold_s: 0.05, rate_m_s: 0.02 },
             rule: WorkRule::Held,
             stop_at: f64::INFINITY,
-            watch: IndicatorPlan::default(),
+            watch: MonitorPlan::default(),
             every: 1,
             detail: MotionDetail::Displacement,
             design: Design::None,
