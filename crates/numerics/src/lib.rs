@@ -33,6 +33,7 @@ mod simd;
 pub mod small;
 pub mod solve;
 pub mod sparse;
+pub mod spectral_ratio;
 pub mod welch;
 
 use nalgebra::{DMatrix, DVector};

@@ -8,6 +8,7 @@ use super::alarm::{Alarm, Levels, Sense};
 use super::energy::{EnergyMonitor, Work};
 use super::energy_error::EnergyErrorPlan;
 use super::forecast::ForecastPlan;
+use super::frequency_evaluation::FrequencyEvaluationPlan;
 use super::limits_used::LimitsUsedPlan;
 use super::plot::Plot;
 use super::stability::StabilityPlan;
@@ -57,6 +58,8 @@ kinds! {
     tracking: TrackingPlan,
     /// The largest share of any limit in `[limits]` that is used.
     limits_used: LimitsUsedPlan,
+    /// The frequency evaluation index: amplitude and delay by the spectra of measured and desired motion.
+    frequency_evaluation: FrequencyEvaluationPlan,
 }
 
 /// What a kind of indicator declares beside its keys. A new one is a file with a type that derives

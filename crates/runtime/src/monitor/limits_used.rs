@@ -134,9 +134,7 @@ mod tests {
             command: vec![0.02, 0.1],
             rate: vec![0.5, f64::INFINITY],
             force: vec![1000.0, 500.0],
-            tracking_error: vec![f64::INFINITY; 2],
-            overshoot: f64::INFINITY,
-            step_s: 1e-3,
+            ..Limits::unlimited(2, 1e-3)
         };
         let mut used = LimitsUsed::new(Levels::default(), limits);
         let motion = |x: [f64; 2]| {

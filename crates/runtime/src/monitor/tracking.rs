@@ -41,40 +41,93 @@ pub struct AmplitudeLevels {
     pub levels: Levels,
 }
 
-const DELAY_TRIP: &IndicatorTrip = &IndicatorTrip {
-    code: 11,
-    description: ("tracking delay at its threshold", "s"),
-    shown: (1e3, "ms", 3),
-    of_dof: true,
-};
-const AMPLITUDE_TRIP: &IndicatorTrip = &IndicatorTrip {
-    code: 12,
-    description: ("tracking amplitude off by its threshold", ""),
-    shown: (1e2, "%", 2),
-    of_dof: true,
+/// Channels, trips and figure of an indicator that tells a delay and an amplitude of each interface
+/// DOF, and whether they are of the present window.
+pub(super) struct DelayAndAmplitude {
+    /// What stands before `.delay`, `.amplitude` and `.valid` in the names of the channels.
+    pub(super) family: &'static str,
+    /// What the first two are.
+    pub(super) channels: [&'static str; 2],
+    pub(super) trips: [&'static IndicatorTrip; 2],
+}
+
+impl DelayAndAmplitude {
+    pub(super) const fn delay_trip(code: u8, words: &'static str) -> IndicatorTrip {
+        IndicatorTrip { code, description: (words, "s"), shown: (1e3, "ms", 3), of_dof: true }
+    }
+
+    pub(super) const fn amplitude_trip(code: u8, words: &'static str) -> IndicatorTrip {
+        IndicatorTrip { code, description: (words, ""), shown: (1e2, "%", 2), of_dof: true }
+    }
+
+    pub(super) fn channels(&self, interface: usize) -> Vec<Channel> {
+        let [delay, amplitude] = self.channels;
+        let valid = "1 where delay and amplitude are of the present window, else 0";
+        let of_dof = |dof: usize| {
+            [("delay", "s", delay), ("amplitude", "", amplitude), ("valid", "", valid)].map(
+                |(name, unit, words)| {
+                    Channel::new(format!("{}.{name}.{dof}", self.family), unit, words)
+                },
+            )
+        };
+        (1..=interface).flat_map(of_dof).collect()
+    }
+
+    /// The alarms of one interface DOF.
+    pub(super) fn alarms(
+        &self,
+        delay: &DelayLevels,
+        amplitude: &AmplitudeLevels,
+        step_s: f64,
+    ) -> [Alarm; 2] {
+        let levels = [delay.levels, amplitude.levels];
+        std::array::from_fn(|which| {
+            let kind = TripKind::Indicator(self.trips[which]);
+            Alarm::new(kind, levels[which], Sense::Rising, step_s)
+        })
+    }
+
+    /// A figure of these curves, delay first.
+    pub(super) fn plot(
+        &self,
+        (title, caption): (&'static str, &'static str),
+        curves: [&'static [(&'static str, &'static str)]; 2],
+        delay: &DelayLevels,
+        amplitude: &AmplitudeLevels,
+    ) -> Plot {
+        let off = |level: f64| [1.0 + 0.01 * level, 1.0 - 0.01 * level];
+        let late = PlotPane::new("Delay", "ms", curves[0]).scaled(1e3);
+        let size = PlotPane::new("Amplitude", "–", curves[1]);
+        let panes = [
+            late.levels(&delay.levels, (1e3, "ms"), |level| [level]),
+            size.levels(&amplitude.levels, (100.0, "% off"), off),
+        ];
+        let plot = Plot::new(PlotSection::Tracking, title, caption, panes);
+        Plot { of_dof: Some(self.family), ..plot }
+    }
+}
+
+const TOLD: DelayAndAmplitude = DelayAndAmplitude {
+    family: "tracking",
+    channels: [
+        "Delay of the measured behind the desired motion, in a moving window",
+        "Measured over desired amplitude, in a moving window",
+    ],
+    trips: [
+        &DelayAndAmplitude::delay_trip(11, "tracking delay at its threshold"),
+        &DelayAndAmplitude::amplitude_trip(12, "tracking amplitude off by its threshold"),
+    ],
 };
 
 impl Plan for TrackingPlan {
     const ABOUT: About = About {
-        trips: &[DELAY_TRIP, AMPLITUDE_TRIP],
+        trips: &TOLD.trips,
         window: Some((Self::WINDOW_S, 4.0 * BUCKETS as f64)),
         ..About::NOTHING
     };
 
     fn channels(interface: usize) -> Vec<Channel> {
-        let of_dof = |dof: usize| {
-            [
-                (
-                    "delay",
-                    "s",
-                    "Delay of the measured behind the desired motion, in a moving window",
-                ),
-                ("amplitude", "", "Measured over desired amplitude, in a moving window"),
-                ("valid", "", "1 where delay and amplitude are of the present window, else 0"),
-            ]
-            .map(|(name, unit, words)| Channel::new(format!("tracking.{name}.{dof}"), unit, words))
-        };
-        (1..=interface).flat_map(of_dof).collect()
+        TOLD.channels(interface)
     }
 
     fn start(&self, site: &Site<'_>) -> Box<dyn Indicator> {
@@ -82,18 +135,12 @@ impl Plan for TrackingPlan {
     }
 
     fn plots(&self) -> Vec<Plot> {
-        let delay = PlotPane::new("Delay", "ms", &[("tracking.delay", "delay")]).scaled(1e3);
-        let amplitude =
-            PlotPane::new("Amplitude", "–", &[("tracking.amplitude", "amplitude ratio")]);
-        let off = |level: f64| [1.0 + 0.01 * level, 1.0 - 0.01 * level];
-        let panes = [
-            delay.levels(&self.delay.levels, (1e3, "ms"), |level| [level]),
-            amplitude.levels(&self.amplitude.levels, (100.0, "% off"), off),
-        ];
         let caption = "Delay and amplitude ratio of the measured against the desired motion in a \
                        moving window; nothing is drawn where there was too little motion to tell.";
-        let plot = Plot::new(PlotSection::Tracking, "Tracking while the test ran", caption, panes);
-        vec![Plot { of_dof: Some("tracking"), ..plot }]
+        let words = ("Tracking while the test ran", caption);
+        let curves: [&[_]; 2] =
+            [&[("tracking.delay", "delay")], &[("tracking.amplitude", "amplitude ratio")]];
+        vec![TOLD.plot(words, curves, &self.delay, &self.amplitude)]
     }
 }
 
@@ -161,14 +208,13 @@ struct Dof {
 impl Tracking {
     /// For `count` interface DOFs.
     pub(super) fn new(plan: &TrackingPlan, count: usize, step_s: f64) -> Self {
-        let alarm =
-            |trip, levels| Alarm::new(TripKind::Indicator(trip), levels, Sense::Rising, step_s);
+        let [delay, amplitude] = TOLD.alarms(&plan.delay, &plan.amplitude, step_s);
         let dof = Dof {
             filling: [0.0; TERMS],
             ring: [[0.0; TERMS]; BUCKETS],
             estimate: TrackingEstimate { amplitude: 1.0, delay_s: 0.0, valid: false },
-            delay: alarm(DELAY_TRIP, plan.delay.levels),
-            amplitude: alarm(AMPLITUDE_TRIP, plan.amplitude.levels),
+            delay,
+            amplitude,
         };
         Self {
             bucket_ticks: (plan.window_s / step_s / BUCKETS as f64).round().max(1.0) as u64,

@@ -3,7 +3,8 @@
 use crate::common::benchmark::{BOUC_WEN, Case, STEP_S};
 use runtime::load::Load;
 use runtime::monitor::{
-    EnergyErrorPlan, ForecastPlan, LimitsUsedPlan, MonitorPlan, TrackingPlan, WindowedPlan,
+    EnergyErrorPlan, ForecastPlan, FrequencyEvaluationPlan, LimitsUsedPlan, MonitorPlan,
+    TrackingPlan, WindowedPlan,
 };
 use runtime::numerical::Plant;
 use runtime::rig::{Fault, FaultKind, FaultyRig};
@@ -27,6 +28,11 @@ fn everything() -> MonitorPlan {
         forecast: Some(ForecastPlan { window_s: 1.0, ..ForecastPlan::default() }),
         tracking: Some(TrackingPlan { window_s: 1.0, ..TrackingPlan::default() }),
         limits_used: Some(LimitsUsedPlan::default()),
+        frequency_evaluation: Some(FrequencyEvaluationPlan {
+            window_s: 2.0,
+            band_hz: 20.0,
+            ..FrequencyEvaluationPlan::default()
+        }),
         ..MonitorPlan::default()
     }
 }
@@ -41,6 +47,8 @@ struct Seen {
     delay: f64,
     amplitude: f64,
     valid: bool,
+    /// Delay and amplitude by the frequency evaluation index.
+    spectral: Option<(f64, f64)>,
     feedback: f64,
     input: f64,
     measured: f64,
@@ -57,7 +65,9 @@ fn run(case: &Case, plant: Plant, seconds: usize) -> Vec<Seen> {
         let energies = hybrid.monitor().energies();
         let mut values = Vec::new();
         hybrid.indicators().unwrap().write(&mut values);
-        let [windowed, energy_error, forecast, delay, amplitude, valid, ..] = values[..] else {
+        let [windowed, energy_error, forecast, delay, amplitude, valid, .., late, size, told] =
+            values[..]
+        else {
             panic!("{values:?}")
         };
         seen.push(Seen {
@@ -69,6 +79,7 @@ fn run(case: &Case, plant: Plant, seconds: usize) -> Vec<Seen> {
             delay,
             amplitude,
             valid: valid == 1.0,
+            spectral: (told == 1.0).then_some((late, size)),
             feedback: energies.feedback,
             input: energies.input,
             measured: hybrid.measured().displacement[0],
@@ -207,5 +218,22 @@ fn tracking_finds_the_delay_of_the_rig_through_noise() {
         println!("{samples} samples: off by at most {worst:.3} samples, {off:.4}");
         assert!(worst < 0.25 && off < 0.02, "{samples}: {worst} {off}");
         assert!(seen.iter().all(|s| s.delay.is_finite() && s.amplitude.is_finite()));
+    }
+}
+
+#[test]
+fn the_frequency_evaluation_index_finds_the_delay_of_the_rig_through_noise() {
+    for samples in [1.0, 4.0, 10.0] {
+        let case = Case::benchmark().with_noise(3).with_delay(samples);
+        let seen = run(&case, case.split(), 12);
+        // Once the first window is full, and while the motion stands well above the noise.
+        let moving = seen.iter().filter(|s| (2.1..5.0).contains(&s.t));
+        let told: Vec<(f64, f64)> =
+            moving.map(|s| s.spectral.expect("there is motion enough")).collect();
+        let worst =
+            told.iter().map(|(late, _)| (late / STEP_S - samples).abs()).fold(0.0, f64::max);
+        let off = told.iter().map(|(_, size)| (size - 1.0).abs()).fold(0.0, f64::max);
+        println!("{samples} samples: off by at most {worst:.3} samples, {off:.4}");
+        assert!(worst < 0.25 && off < 0.02, "{samples}: {worst} {off}");
     }
 }

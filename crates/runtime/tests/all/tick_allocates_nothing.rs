@@ -26,8 +26,8 @@ use runtime::interlock::Phase;
 use runtime::laboratory::{Laboratory, LaboratoryParts, Start};
 use runtime::link::Pace;
 use runtime::monitor::{
-    AmplitudeLevels, DelayLevels, EnergyErrorPlan, ForecastPlan, Levels, LimitsUsedPlan,
-    MonitorPlan, StabilityPlan, TrackingPlan, WindowedPlan,
+    AmplitudeLevels, DelayLevels, EnergyErrorPlan, ForecastPlan, FrequencyEvaluationPlan, Levels,
+    LimitsUsedPlan, MonitorPlan, StabilityPlan, TrackingPlan, WindowedPlan,
 };
 use runtime::numerical::Plant;
 use runtime::record::{Options, Recorder};
@@ -92,6 +92,11 @@ fn everything() -> MonitorPlan {
             amplitude: AmplitudeLevels { levels: warn(1e-6) },
         }),
         limits_used: Some(LimitsUsedPlan { levels: warn(0.1) }),
+        frequency_evaluation: Some(FrequencyEvaluationPlan {
+            window_s: 0.05,
+            band_hz: 100.0,
+            ..FrequencyEvaluationPlan::default()
+        }),
         ..MonitorPlan::default()
     }
 }

@@ -10,7 +10,7 @@ use runtime::record::{EventKind, EventNote, Record, Role, TimingNote};
 
 use super::ReportError;
 use super::outcome::Outcome;
-use super::summary::{Gaps, PeakRow};
+use super::summary::{FrequencyEvaluation, Gaps, PeakRow};
 use super::view::View;
 use experiment::{Embedded, Experiment};
 
@@ -27,6 +27,7 @@ pub(super) struct Findings<'a> {
     pub(super) criteria: Vec<Criterion>,
     /// Normalised rms error of each interface DOF against the reference, in per cent.
     pub(super) nrmse: Vec<Option<f64>>,
+    pub(super) tracking: Vec<FrequencyEvaluation>,
     pub(super) peaks: Vec<PeakRow>,
     /// First time the stability warning reached 100 %, in seconds.
     pub(super) warning_reached_s: Option<f64>,
@@ -46,6 +47,8 @@ impl<'a> Findings<'a> {
         let view = View::new(record, experiment.as_ref())?;
         let outcome = Outcome::of(&view);
         let (criteria, nrmse) = evaluate(&view);
+        let evaluated = |interface| FrequencyEvaluation::of(&view, interface);
+        let tracking = view.interfaces.iter().map(evaluated).collect();
         let peaks = peaks(&view);
         let warning_reached_s = view.column("stability_warning").and_then(|warning| {
             let row = warning.iter().position(|percent| *percent >= 100.0)?;
@@ -60,6 +63,7 @@ impl<'a> Findings<'a> {
             outcome,
             criteria,
             nrmse,
+            tracking,
             peaks,
             warning_reached_s,
             gaps,

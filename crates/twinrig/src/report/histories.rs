@@ -7,6 +7,7 @@ use analysis::criteria::{self, Measure, Subject};
 use numerics::welch::Spectra;
 
 use super::findings::{Findings, difference};
+use super::summary::FrequencyEvaluation;
 use super::view::Interface;
 use crate::page::text::{label, label_of, number, prefixed};
 use crate::page::{Axis, Figure, Pane, Role, Shape, Tone, Width};
@@ -215,7 +216,8 @@ impl<'a> Histories<'a> {
             let caption = "The desired motion comes from the numerical substructure, the measured \
                            one from the sensor at the specimen."
                 .to_owned()
-                + &told("Tracking delay", delay, "ms");
+                + &told("Tracking delay", delay, "ms")
+                + &evaluated(&self.findings.tracking[index]);
             figures.push(self.figure(self.name("Tracking", index), caption, panes));
             figures.extend(self.close_up(index, interface));
             figures.push(self.synchronisation(index, interface));
@@ -414,6 +416,21 @@ fn period_rows(signal: &[f64]) -> f64 {
 /// A sentence about a number, to follow another; empty if there is none.
 fn told(words: &str, value: Option<f64>, unit: &str) -> String {
     value.map_or_else(String::new, |value| format!(" {words} {} {unit}.", number(value)))
+}
+
+/// A sentence about the frequency evaluation index.
+fn evaluated(index: &FrequencyEvaluation) -> String {
+    let (Some(amplitude), Some(delay_s), Some(hertz)) =
+        (index.amplitude, index.delay_s, index.frequency_hz)
+    else {
+        return String::new();
+    };
+    format!(
+        " Frequency evaluation index: amplitude {}, delay {} ms at a mean frequency of {} Hz.",
+        number(amplitude),
+        number(1e3 * delay_s),
+        number(hertz)
+    )
 }
 
 pub(super) fn peak(column: &[f64]) -> f64 {

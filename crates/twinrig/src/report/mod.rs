@@ -17,7 +17,7 @@ use runtime::record::Record;
 use crate::words::Words;
 use findings::Findings;
 pub use outcome::Status;
-pub use summary::{CriterionRow, Gaps, InterfaceError, PeakRow, Summary};
+pub use summary::{CriterionRow, FrequencyEvaluation, Gaps, InterfaceError, PeakRow, Summary};
 
 /// Why a record cannot be reported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! The report in short: for people, and for a machine.
 
 use analysis::criteria::{Criterion, Note, Subject};
+use numerics::spectral_ratio::SpectralRatio;
 use runtime::record::{EventNote, TimingNote, TripNote};
 use runtime::verdict::Verdict;
 use serde::Serialize;
@@ -8,6 +9,7 @@ use serde::Serialize;
 use super::findings::Findings;
 use super::outcome::Status;
 use super::verdict::verdict;
+use super::view::{Interface, View};
 use super::{tables, timing};
 use crate::page::text::{count, counted, label, number};
 use crate::words::Words;
@@ -66,6 +68,8 @@ pub struct Summary {
     pub criteria: Vec<CriterionRow>,
     /// Normalised rms error of each interface DOF against the reference.
     pub nrmse: Vec<InterfaceError>,
+    /// Frequency evaluation index of each interface DOF.
+    pub tracking: Vec<FrequencyEvaluation>,
     /// The largest excursion of each quantity.
     pub peaks: Vec<PeakRow>,
     /// First time the stability warning reached 100 %.
@@ -100,6 +104,33 @@ pub struct InterfaceError {
     pub unit: &'static str,
 }
 
+/// The frequency evaluation index of an interface DOF over the whole test; none where nothing moved.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FrequencyEvaluation {
+    /// Its name.
+    pub interface: String,
+    /// Measured over desired amplitude.
+    pub amplitude: Option<f64>,
+    /// How far the measured is behind the desired motion.
+    pub delay_s: Option<f64>,
+    /// Mean frequency of the desired motion.
+    pub frequency_hz: Option<f64>,
+}
+
+impl FrequencyEvaluation {
+    pub(super) fn of(view: &View<'_>, interface: &Interface<'_>) -> Self {
+        let (x, y) = (view.running(interface.desired), view.running(&interface.measured));
+        let ratio = SpectralRatio::of_signals(&x, &y, view.frame_rate_hz().unwrap_or(f64::NAN));
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        Self {
+            interface: interface.name.clone(),
+            amplitude: finite(ratio.amplitude()),
+            delay_s: finite(ratio.delay_s()),
+            frequency_hz: finite(ratio.frequency_hz()),
+        }
+    }
+}
+
 /// The largest excursion of one quantity.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PeakRow {
@@ -132,8 +163,10 @@ impl Summary {
         let view = &findings.view;
         let header = &view.record.header;
         let ended = view.record.summary.as_ref();
-        let error = |(interface, value): (&super::view::Interface<'_>, &Option<f64>)| {
-            InterfaceError { interface: interface.name.clone(), value: *value, unit: "%" }
+        let error = |(interface, value): (&Interface<'_>, &Option<f64>)| InterfaceError {
+            interface: interface.name.clone(),
+            value: *value,
+            unit: "%",
         };
         Self {
             title: header.title.clone(),
@@ -161,6 +194,7 @@ impl Summary {
             stability_warning_reached_s: findings.warning_reached_s,
             statements: findings.outcome.statements,
             trip: findings.outcome.trip,
+            tracking: findings.tracking,
             peaks: findings.peaks,
             not_finite: findings.gaps,
         }
