@@ -135,7 +135,7 @@ fn designs(task: &Task<'_>, at_hz: f64) -> Vec<(&'static str, Learning, Design)>
     let learnt = |(kind, terms)| {
         Some((kind, Learning::Adaptive, inverse_design(best_inverse(task, terms)?)))
     };
-    found.extend(formula::ADAPTIVE.into_iter().filter_map(learnt));
+    found.extend(Design::adaptive().filter_map(learnt));
     found
 }
 

@@ -64,10 +64,6 @@ pub(crate) fn followed_lag_rad(
     lag
 }
 
-/// The adaptive compensators, and the terms of the inverse that each learns.
-pub(crate) const ADAPTIVE: [(&str, usize); 3] =
-    [("adaptive_model_based", 2), ("adaptive_time_series", 3), ("adaptive_inverse", 4)];
-
 /// An inverse of the desired motion's derivatives.
 pub(crate) fn inverse_design(coefficients: Vec<f64>) -> Design {
     Design::Inverse(InverseDesign { coefficients, derivatives: DerivativeSource::Motion })

@@ -22,7 +22,8 @@
 //! | `dashed`, `word = …` | how words are spelt that are not like their variants |
 //!
 //! Beside the traits of `keys`, a type gets a constant for each key, `Limits::COMMAND`, so that
-//! who looks a key up in the tree does not spell it again.
+//! who looks a key up in the tree does not spell it again, and an enum with a `tag` the `WORDS` of
+//! its variants and the `word` of a value.
 
 mod attributes;
 mod fields;
@@ -51,6 +52,8 @@ struct Table {
     chosen: Option<TokenStream>,
     /// Fields that are keys, with their `Key`.
     keys: Vec<(Ident, TokenStream)>,
+    /// Variants that a word tells, with it.
+    words: Vec<(Ident, String)>,
 }
 
 fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -75,7 +78,7 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
     };
     let check = attributes.take("check");
     attributes.finish()?;
-    let Table { mut describe, read, chosen, keys } = table;
+    let Table { mut describe, read, chosen, keys, words } = table;
     if let Some(check) = check {
         describe = quote! {
             #describe.checked(|branch, found| {
@@ -89,7 +92,7 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let shape = quote!(::keys::value::nested::<Self>(#place));
     let value =
         value(name, given, &shape, &quote!(<Self as ::keys::Keys>::read_table(node.table()?)));
-    let constants = constants(&keys);
+    let (constants, words) = (constants(&keys), word_of_each(&words));
     let chosen = chosen.into_iter();
     Ok(quote! {
         #value
@@ -107,6 +110,7 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
         #[allow(dead_code, missing_docs, unreachable_pub)]
         impl #name {
             #constants
+            #words
         }
     })
 }
@@ -120,12 +124,28 @@ fn record(fields: &Fields, attributes: &Attributes) -> Result<Table> {
         read: parts.read(&quote!(Self)),
         chosen: parts.keys.first().map(|(_, first)| quote!(branch.mentions(#first))),
         keys: parts.keys,
+        words: Vec::new(),
     })
+}
+
+/// The words of the variants, and that of a value.
+fn word_of_each(variants: &[(Ident, String)]) -> TokenStream {
+    if variants.is_empty() {
+        return TokenStream::new();
+    }
+    let (names, words): (Vec<_>, Vec<_>) = variants.iter().cloned().unzip();
+    quote! {
+        pub const WORDS: &'static [&'static str] = &[#(#words),*];
+        pub const fn word(&self) -> &'static str {
+            match self { #( Self::#names { .. } => #words, )* }
+        }
+    }
 }
 
 /// `kind = "…"` chooses the variant; its keys stand beside it.
 fn tagged(data: &DataEnum, attributes: &mut Attributes, tag: &TokenStream) -> Result<Table> {
     let (mut cases, mut arms, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+    let mut words = Vec::new();
     for variant in &data.variants {
         let (name, mut own) = (&variant.ident, Attributes::of(&variant.attrs)?);
         let (word, doc) = (word_of(variant, &mut own, '_')?, own.clause(name)?);
@@ -145,6 +165,7 @@ fn tagged(data: &DataEnum, attributes: &mut Attributes, tag: &TokenStream) -> Re
         own.finish()?;
         cases.push(quote!(::keys::key::Case { word: #word, doc: #doc, parts: &[#(#parts),*] }));
         arms.push(quote!(#word => #read));
+        words.push((name.clone(), word));
     }
     let absent = attributes.take("absent").map_or(quote!(None), |word| quote!(Some(#word)));
     let doc = &attributes.doc.clone();
@@ -154,7 +175,7 @@ fn tagged(data: &DataEnum, attributes: &mut Attributes, tag: &TokenStream) -> Re
     };
     let read = quote!(match branch.word(#tag)? { #(#arms,)* _ => None });
     keys.push((Ident::new("tag", proc_macro2::Span::call_site()), tag.clone()));
-    Ok(Table { describe, read, chosen: None, keys })
+    Ok(Table { describe, read, chosen: None, keys, words })
 }
 
 /// The key that is there chooses the variant: that of its one value, or the first of its fields.
@@ -202,6 +223,7 @@ fn one_of(data: &DataEnum, attributes: &Attributes) -> Result<Table> {
         read: quote!(#(#reads)* None),
         chosen: Some(quote!(#(#chosen)||*)),
         keys,
+        words: Vec::new(),
     })
 }
 

@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 use std::panic::resume_unwind;
 
 use model::compensator::{
-    Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign, PiLeadDesign,
+    Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign, Learning, PiLeadDesign,
 };
 use model::transfer::{ActuatorDynamics, TransferSystem};
 
@@ -111,39 +111,32 @@ fn designs(description: &LoopDescription, at_hz: f64) -> Vec<(&'static str, Desi
         found.push(("pi_lead", Design::PiLead(PiLeadDesign::BENCHMARK)));
     }
     let learnt = |(kind, terms)| Some((kind, inverse_design(rig.inverse(at_hz, terms)?)));
-    found.extend(formula::ADAPTIVE.into_iter().filter_map(learnt));
+    found.extend(Design::adaptive().filter_map(learnt));
     found
 }
 
 /// An adaptive compensator as it starts: the fixed one with its first numbers. A
 /// fixed one as it is.
 pub fn as_started(design: &Design) -> Design {
-    match design {
-        Design::AdaptiveModelBased(design) => Design::Inverse(InverseDesign {
-            coefficients: design.start().to_vec(),
-            derivatives: design.derivatives,
-        }),
-        Design::AdaptiveInverse(design) => inverse_design(design.start().to_vec()),
-        Design::AdaptiveTimeSeries(design) => inverse_design(design.start().to_vec()),
-        fixed => fixed.clone(),
-    }
+    design.learning().map_or_else(
+        || design.clone(),
+        |Learning { start: coefficients, derivatives, .. }| {
+            Design::Inverse(InverseDesign { coefficients, derivatives })
+        },
+    )
 }
 
 /// An adaptive compensator as it will have learnt from motion that fills the band
 /// of the modes around `at_hz`; `None` for a rig without a response. A fixed one
 /// as it is.
 pub fn as_learnt(description: &LoopDescription, at_hz: f64) -> Option<Design> {
-    let within = |terms: usize, lower: &[f64], upper: &[f64]| {
-        let found = Rig::new(description)?.inverse(at_hz, terms)?;
-        let bounded = found.iter().zip(lower.iter().zip(upper));
-        Some(inverse_design(bounded.map(|(a, (low, high))| a.clamp(*low, *high)).collect()))
+    let design = &description.compensator;
+    let Some(Learning { start, lower, upper, .. }) = design.learning() else {
+        return Some(design.clone());
     };
-    match &description.compensator {
-        Design::AdaptiveModelBased(design) => within(2, &design.lower, &design.upper),
-        Design::AdaptiveInverse(design) => within(4, &design.lower, &design.upper),
-        Design::AdaptiveTimeSeries(design) => within(3, &design.lower, &design.upper),
-        fixed => Some(fixed.clone()),
-    }
+    let found = Rig::new(description)?.inverse(at_hz, start.len())?;
+    let bounded = found.iter().zip(lower.iter().zip(upper));
+    Some(inverse_design(bounded.map(|(a, (low, high))| a.clamp(*low, *high)).collect()))
 }
 
 /// The transfer system as a response, of the first interface DOF.

@@ -1,8 +1,9 @@
 //! The third-order adaptive inverse, the default.
 
+use super::derivatives::DerivativeSource;
 use super::design::{check_bounds, delay_series};
 use super::estimator::{Observer, believed};
-use super::{Compensate, Compensator, CompensatorError, Kind};
+use super::{Adapts, Compensate, Compensator, CompensatorError, Kind, Learning};
 use crate::check::{check_each, check_not_negative, check_positive};
 use keys::Keys;
 use numerics::lanes::{LANES, Lane, Lanes, Mask};
@@ -51,6 +52,15 @@ pub struct AdaptiveInverseDesign {
     /// Standard deviation of what is not known of the factors at the start.
     #[key(skip = SPREAD)]
     pub spread: [f64; 4],
+}
+
+impl Adapts for AdaptiveInverseDesign {
+    const FACTORS: usize = 4;
+
+    fn learning(&self) -> Option<Learning<'_>> {
+        let (start, derivatives) = (self.start().to_vec(), DerivativeSource::Motion);
+        Some(Learning { start, lower: &self.lower, upper: &self.upper, derivatives })
+    }
 }
 
 impl AdaptiveInverseDesign {

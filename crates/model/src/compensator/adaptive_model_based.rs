@@ -3,7 +3,7 @@
 use super::derivatives::{DerivativeSource, Derivatives, filtered};
 use super::design::{check_bounds, delay_series};
 use super::estimator::{self, TwinFilter, twin_filter};
-use super::{Compensate, CompensatorError};
+use super::{Adapts, Compensate, CompensatorError, Learning};
 use crate::check::{check_each, check_not_negative};
 use keys::Keys;
 
@@ -35,6 +35,15 @@ pub struct AdaptiveModelBasedDesign {
     /// Where derivatives of the desired motion come from.
     #[key(default = "motion")]
     pub derivatives: DerivativeSource,
+}
+
+impl Adapts for AdaptiveModelBasedDesign {
+    const FACTORS: usize = 2;
+
+    fn learning(&self) -> Option<Learning<'_>> {
+        let (start, derivatives) = (self.start().to_vec(), self.derivatives);
+        Some(Learning { start, lower: &self.lower, upper: &self.upper, derivatives })
+    }
 }
 
 impl AdaptiveModelBasedDesign {

@@ -6,7 +6,7 @@ use nalgebra::{Matrix3, Vector3};
 use super::derivatives::{DerivativeSource, Derivatives, filtered};
 use super::design::{check_bounds, delay_series};
 use super::estimator::Observer;
-use super::{Compensate, CompensatorError};
+use super::{Adapts, Compensate, CompensatorError, Learning};
 use crate::check::{check_each, check_positive};
 
 /// Number of parameters.
@@ -48,6 +48,15 @@ pub struct AdaptiveTimeSeriesDesign {
     /// Standard deviation of what is not known of the factors at the start.
     #[key(skip = SPREAD)]
     pub spread: [f64; 3],
+}
+
+impl Adapts for AdaptiveTimeSeriesDesign {
+    const FACTORS: usize = 3;
+
+    fn learning(&self) -> Option<Learning<'_>> {
+        let (start, derivatives) = (self.start().to_vec(), DerivativeSource::Motion);
+        Some(Learning { start, lower: &self.lower, upper: &self.upper, derivatives })
+    }
 }
 
 impl AdaptiveTimeSeriesDesign {

@@ -11,24 +11,22 @@ use crate::error::BadNumber;
 impl Design {
     /// Whether its parameters change during the test.
     pub fn is_adaptive(&self) -> bool {
-        !self.parameters(1).is_empty()
+        self.learning().is_some()
+    }
+
+    /// The kinds that learn, and the factors of each.
+    pub fn adaptive() -> impl Iterator<Item = (&'static str, usize)> {
+        let kinds = Self::WORDS.iter().copied().zip(Self::FACTORS.iter().copied());
+        kinds.filter(|(_, factors)| *factors > 0)
     }
 
     /// The channels of its adapted parameters for `count` interface DOFs, in
     /// the order of `Compensator::parameters`.
     pub fn parameters(&self, count: usize) -> Vec<Channel> {
-        let units: &[&str] = match self {
-            Self::AdaptiveModelBased(_) => &["", "s"],
-            Self::AdaptiveTimeSeries(_) => &["", "s", "s²"],
-            Self::AdaptiveInverse(_) => &["", "s", "s²", "s³"],
-            Self::None
-            | Self::FirstOrder(_)
-            | Self::Inverse(_)
-            | Self::ForwardPrediction(_)
-            | Self::PiLead(_) => &[],
-        };
+        const UNITS: [&str; 6] = ["", "s", "s²", "s³", "s⁴", "s⁵"];
+        let factors = self.learning().map_or(0, |learning| learning.start.len());
         let of_dof = |dof: usize| {
-            units.iter().enumerate().map(move |(order, unit)| {
+            UNITS[..factors].iter().enumerate().map(move |(order, unit)| {
                 Channel::new(
                     format!("compensator.{dof}.a{order}"),
                     *unit,

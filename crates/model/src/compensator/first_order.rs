@@ -1,6 +1,6 @@
 //! A first-order lead with a gain.
 
-use super::{Compensate, CompensatorError};
+use super::{Adapts, Compensate, CompensatorError};
 use crate::check::{check_finite, check_not_negative};
 use keys::Keys;
 /// Keys of a first-order lead.
@@ -13,6 +13,8 @@ pub struct FirstOrderDesign {
     #[key(time, not_negative)]
     pub lead_s: f64,
 }
+
+impl Adapts for FirstOrderDesign {}
 
 /// K(z) = g (α z − (α − 1)) / z, the inverse of a first-order lag with unit
 /// gain, times a gain:

@@ -1,6 +1,6 @@
 //! Polynomial forward prediction.
 
-use super::{Compensate, CompensatorError};
+use super::{Adapts, Compensate, CompensatorError};
 use crate::check::{check_finite, check_not_negative, require};
 use keys::Keys;
 
@@ -21,6 +21,8 @@ pub struct ForwardPredictionDesign {
     #[key(number, positive, default = 1)]
     pub gain: f64,
 }
+
+impl Adapts for ForwardPredictionDesign {}
 
 /// The polynomial of degree n through the desired motion now and n multiples of
 /// the delay δ ago, evaluated δ ahead:

@@ -1,7 +1,7 @@
 //! The inverse of a fitted model.
 
 use super::derivatives::{DerivativeSource, Derivatives, HIGHEST, filtered};
-use super::{Compensate, CompensatorError};
+use super::{Adapts, Compensate, CompensatorError};
 use crate::check::check_finite;
 use keys::Keys;
 use nalgebra::DMatrix;
@@ -16,6 +16,8 @@ pub struct InverseDesign {
     #[key(default = "motion")]
     pub derivatives: DerivativeSource,
 }
+
+impl Adapts for InverseDesign {}
 
 /// c = a0 x + a1 ẋ + … + an x⁽ⁿ⁾: the inverse of 1 / (a0 + a1 s + … + an sⁿ).
 ///

@@ -81,6 +81,31 @@ pub trait Compensate<T: Lane = f64> {
     }
 }
 
+/// What the numbers of a kind say beside the keys that they are.
+pub trait Adapts {
+    /// How many factors it learns, on the desired motion and its first derivatives; none for fixed
+    /// kinds.
+    const FACTORS: usize = 0;
+
+    /// Where a kind that learns begins, and its bounds.
+    fn learning(&self) -> Option<Learning<'_>> {
+        None
+    }
+}
+
+/// How a compensator learns the factors on the desired motion and its derivatives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Learning<'a> {
+    /// Its first factors.
+    pub start: Vec<f64>,
+    /// The least that it may learn.
+    pub lower: &'a [f64],
+    /// The greatest.
+    pub upper: &'a [f64],
+    /// Where the derivatives come from.
+    pub derivatives: DerivativeSource,
+}
+
 /// Where a compensator works.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Site {
@@ -103,6 +128,19 @@ macro_rules! kinds {
             /// The command is the desired motion.
             None,
             $($(#[$doc])* $kind($design),)+
+        }
+
+        impl Design {
+            /// How many factors each of its [`WORDS`](Self::WORDS) learns.
+            pub const FACTORS: &[usize] = &[0, $($design::FACTORS,)+];
+
+            /// How it learns; `None` for fixed kinds.
+            pub fn learning(&self) -> Option<Learning<'_>> {
+                match self {
+                    Self::None => None,
+                    $(Self::$kind(design) => design.learning(),)+
+                }
+            }
         }
 
         /// A compensator of one interface DOF.
@@ -149,10 +187,10 @@ kinds! {
     ForwardPrediction(ForwardPredictionDesign),
     /// A first-order inverse, adapted by a gradient.
     AdaptiveModelBased(AdaptiveModelBasedDesign),
-    /// A third-order inverse, tracked by a Kalman filter.
-    AdaptiveInverse(AdaptiveInverseDesign),
     /// A second-order inverse, fitted over a moving window.
     AdaptiveTimeSeries(AdaptiveTimeSeriesDesign),
+    /// A third-order inverse, tracked by a Kalman filter.
+    AdaptiveInverse(AdaptiveInverseDesign),
     /// Proportional and integral feedback behind a lead; the defaults are the baseline of the virtual
     /// benchmark.
     PiLead(PiLeadDesign),

@@ -5,7 +5,7 @@ use nalgebra::DMatrix;
 use numerics::linear_system::{Join, LinearSystem, Time};
 
 use super::estimator::MOST_M;
-use super::{Compensate, CompensatorError};
+use super::{Adapts, Compensate, CompensatorError};
 use crate::check::{check_finite, check_positive};
 /// Keys of proportional and integral feedback behind a lead.
 #[derive(Debug, Clone, Copy, PartialEq, Keys)]
@@ -23,6 +23,8 @@ pub struct PiLeadDesign {
     #[key(number, positive, default = 8570.39734, name = "lead_pole")]
     pub lead_pole_1_s: f64,
 }
+
+impl Adapts for PiLeadDesign {}
 
 impl PiLeadDesign {
     /// The baseline of the virtual benchmark.

@@ -3,7 +3,6 @@
 use analysis::loop_stability::Verdict;
 use analysis::loop_stability::compensators::Trial;
 use experiment::VerdictSpec;
-use model::compensator::Design;
 
 use crate::fit::Fit;
 use crate::forecast::{Dominant, Examined, Forecast, Stability, is_neutral};
@@ -219,7 +218,7 @@ fn remedy(forecast: &Forecast) -> String {
     let Some(examined) = &forecast.examined else { return HELP.to_owned() };
     let error = |trial: &&Trial| trial.worst.map_or(f64::INFINITY, |(_, error)| error.abs());
     let stable = examined.trials.iter().filter(|trial| trial.verdict.is_stable());
-    let declared = kind(&forecast.compensator);
+    let declared = forecast.compensator.word();
     let best = stable.min_by(|a, b| error(a).total_cmp(&error(b)));
     match (best, &forecast.critical_delay) {
         (Some(best), _) if best.kind == "none" => "stable without its compensator".to_owned(),
@@ -244,20 +243,6 @@ fn remedy(forecast: &Forecast) -> String {
             format!("no compensator tried makes it stable; {LESS}")
         }
         (None, _) => HELP.to_owned(),
-    }
-}
-
-/// The name of a compensator in the file.
-fn kind(design: &Design) -> &'static str {
-    match design {
-        Design::None => "none",
-        Design::FirstOrder(_) => "first_order",
-        Design::Inverse(_) => "inverse",
-        Design::ForwardPrediction(_) => "forward_prediction",
-        Design::AdaptiveModelBased(_) => "adaptive_model_based",
-        Design::AdaptiveInverse(_) => "adaptive_inverse",
-        Design::AdaptiveTimeSeries(_) => "adaptive_time_series",
-        Design::PiLead(_) => "pi_lead",
     }
 }
 
