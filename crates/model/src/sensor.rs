@@ -100,6 +100,11 @@ pub struct Converter<T: Lane = f64> {
     pub saturation: T,
 }
 
+impl Converter {
+    /// Lets every command through as it is.
+    pub const EXACT: Self = Self { quantum: 0.0, saturation: f64::INFINITY };
+}
+
 impl Converter<Lanes> {
     /// Converters, one in each lane.
     pub fn side_by_side(each: [Converter; LANES]) -> Self {

@@ -126,6 +126,19 @@ pub(crate) struct Bounds<T> {
 }
 
 impl Limits {
+    /// None, for so many interface DOFs.
+    pub fn unlimited(count: usize, step_s: f64) -> Self {
+        let none = vec![f64::INFINITY; count];
+        Self {
+            command: none.clone(),
+            rate: none.clone(),
+            force: none.clone(),
+            tracking_error: none,
+            overshoot: f64::INFINITY,
+            step_s,
+        }
+    }
+
     /// The largest measured displacement of one interface DOF.
     #[inline(always)]
     pub(crate) fn position(&self, dof: usize) -> f64 {
@@ -260,9 +273,9 @@ pub(crate) struct SafeGate {
 
 impl SafeGate {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let none = vec![f64::INFINITY; limits.force.len()];
-        let (command, rate, tracking_error) = (none.clone(), none.clone(), none);
-        Self { limits: Limits { command, rate, tracking_error, ..limits.clone() } }
+        let (force, overshoot) = (limits.force.clone(), limits.overshoot);
+        let free = Limits::unlimited(force.len(), limits.step_s);
+        Self { limits: Limits { force, overshoot, ..free } }
     }
 
     /// The way to safe begins.

@@ -96,9 +96,7 @@ mod tests {
     use super::*;
     use crate::gate::TripKind;
     use crate::interlock::Phase;
-    use crate::link::LinkCounts;
     use crate::rig::{Measured, Rig, RigFault};
-    use model::channel::Channel;
     use model::motion::Motion;
 
     /// A rig that shows its last command, and a force of a spring.
@@ -108,9 +106,7 @@ mod tests {
     }
 
     impl Rig for Late {
-        fn channels(&self) -> Vec<Channel> {
-            Vec::new()
-        }
+        crate::nothing_behind_it!();
 
         fn measure(&mut self, _: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
             measured.displacement.copy_from_slice(&self.command);
@@ -124,14 +120,6 @@ mod tests {
         fn actuate(&mut self, command: &Motion) {
             self.command.copy_from_slice(&command.displacement);
         }
-
-        fn on_trip(&mut self, _cause: TripKind) {}
-
-        fn disarm(&mut self, _left: Phase) {}
-
-        fn link(&self) -> Option<&LinkCounts> {
-            None
-        }
     }
 
     fn open_loop(displacement: Vec<f64>, stiffness: f64) -> OpenLoop {
@@ -141,9 +129,7 @@ mod tests {
             command: vec![0.02; 2],
             rate: vec![1.5; 2],
             force: vec![100.0; 2],
-            tracking_error: vec![f64::INFINITY; 2],
-            overshoot: f64::INFINITY,
-            step_s: 1e-3,
+            ..Limits::unlimited(2, 1e-3)
         };
         let rig = Late { command: vec![0.0; 2], stiffness };
         OpenLoop::new(Box::new(rig), drive, limits, SafePath { hold_s: 0.01, rate_m_s: 0.5 }, None)

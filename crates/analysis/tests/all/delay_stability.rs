@@ -76,7 +76,7 @@ fn random_test(random: &mut Stream) -> Test {
     let mut rig = VirtualRig::new(VirtualRigParts {
         transfer_system: TransferSystem::Delay { samples },
         specimen: partition.specimen.clone(),
-        converter: Converter { quantum: 0.0, saturation: f64::INFINITY },
+        converter: Converter::EXACT,
         displacement_sensors: sensors(),
         force_sensors: sensors(),
         step_s: STEP_S,

@@ -36,7 +36,7 @@ impl PeriodicExperiment for Rig {
     }
 }
 
-fn chain(values: &[f64]) -> DMatrix<f64> {
+pub(crate) fn chain(values: &[f64]) -> DMatrix<f64> {
     let n = values.len();
     let mut out = DMatrix::zeros(n, n);
     for (i, k) in values.iter().enumerate() {
@@ -135,14 +135,7 @@ fn rig(setup: &Setup) -> Rig {
             refined_estimates: 30,
             most_s: 10.0,
         },
-        limits: Limits {
-            command: vec![2e-2],
-            rate: vec![f64::INFINITY],
-            force: vec![f64::INFINITY],
-            tracking_error: vec![f64::INFINITY],
-            overshoot: f64::INFINITY,
-            step_s: STEP_S,
-        },
+        limits: Limits { command: vec![2e-2], ..Limits::unlimited(1, STEP_S) },
         safe_path: SafePath { hold_s: 0.01, rate_m_s: 0.1 },
     };
     let rig = ShakenRig::new(&shaker, &specimen, sensors, STEP_S).expect("mass everywhere");

@@ -2,6 +2,7 @@
 
 use std::f64::consts::TAU;
 
+use crate::iterative::chain;
 use analysis::loop_stability::modes::{follow, true_modes};
 use analysis::loop_stability::{Curve, Joint, LoopDescription, OpenLoop, verdict};
 use model::compensator::{
@@ -26,7 +27,7 @@ use runtime::monitor::{EnergyMonitor, WorkRule};
 use runtime::numerical::Plant;
 use runtime::rig::{LateForce, VirtualRig, VirtualRigParts};
 
-const METHODS: [Method; 6] = [
+pub(crate) const METHODS: [Method; 6] = [
     Method::RungeKutta4,
     Method::Exact(Hold::First),
     Method::Newmark,
@@ -47,16 +48,8 @@ pub(crate) fn random_loop(random: &mut Stream, number: usize) -> LoopDescription
     let n = 1 + (4.0 * random.uniform()) as usize;
     let mass =
         DMatrix::from_diagonal(&DVector::from_fn(n, |_, _| 500.0 + 1000.0 * random.uniform()));
-    let mut stiffness = DMatrix::zeros(n, n);
-    for i in 0..n {
-        let k = 2e5 + 1e6 * random.uniform();
-        stiffness[(i, i)] += k;
-        if i > 0 {
-            stiffness[(i - 1, i - 1)] += k;
-            stiffness[(i - 1, i)] -= k;
-            stiffness[(i, i - 1)] -= k;
-        }
-    }
+    let springs: Vec<f64> = (0..n).map(|_| 2e5 + 1e6 * random.uniform()).collect();
+    let stiffness = chain(&springs);
     let ratio = 0.01 + 0.04 * random.uniform();
     let damping = damping::modal(&mass, &stiffness, &[ratio]).unwrap();
     let count = if n > 1 && random.uniform() < 0.4 { 2 } else { 1 };
@@ -161,51 +154,63 @@ fn random_compensator(random: &mut Stream) -> Design {
     }
 }
 
-/// The loop that runs, after a push on every DOF.
-fn armed(description: &LoopDescription, ticks: usize) -> HybridLoop {
-    let LoopDescription { numerical, specimen, integrator, .. } = description;
-    let (count, step_s) = (specimen.count(), integrator.step_s);
-    let converter = Converter { quantum: 0.0, saturation: f64::INFINITY };
-    let sensors = || (0..count).map(|_| Sensor::new(0.0, 0.0, 0, "")).collect();
-    let rig = VirtualRig::new(VirtualRigParts {
+/// The rig of a loop, with sensors that say what is.
+pub(crate) fn virtual_rig(description: &LoopDescription) -> VirtualRig {
+    let sensors =
+        || (0..description.specimen.count()).map(|_| Sensor::new(0.0, 0.0, 0, "")).collect();
+    VirtualRig::new(VirtualRigParts {
         transfer_system: description.transfer_system.clone(),
-        specimen: specimen.clone(),
-        converter,
+        specimen: description.specimen.clone(),
+        converter: Converter::EXACT,
         displacement_sensors: sensors(),
         force_sensors: sensors(),
-        step_s,
+        step_s: description.integrator.step_s,
     })
-    .unwrap();
-    let direct_inertia = rig.direct_inertia();
-    let options = Options { direct_inertia, ..integrator.clone() };
-    let rig = LateForce::new(rig, description.force_delay, count);
-    let site = Site { count, step_s, converter };
-    let compensator =
-        Compensator::new(&description.compensator, &description.shaping, &site).unwrap();
-    let none = vec![f64::INFINITY; count];
-    let mut push = vec![0.0; ticks + 1];
-    push[..7].copy_from_slice(&[1.0, 3.0, 2.0, -1.0, 2.5, 0.5, 1.0]);
+    .unwrap()
+}
+
+/// The loop that runs without limits under a load, with a plant on its late rig.
+pub(crate) fn running(
+    description: &LoopDescription,
+    load: Vec<f64>,
+    plant: impl FnOnce(VirtualRig) -> Plant,
+) -> HybridLoop {
+    let (count, step_s) = (description.specimen.count(), description.integrator.step_s);
+    let site = Site { count, step_s, converter: Converter::EXACT };
+    let ticks = load.len() - 1;
     HybridLoop::new(
         LoopParts {
-            plant: Plant::partitioned(Integrator::new(numerical, &options).unwrap(), 0, rig),
-            compensator,
-            limits: Limits {
-                command: none.clone(),
-                rate: none.clone(),
-                force: none.clone(),
-                tracking_error: none,
-                overshoot: f64::INFINITY,
-                step_s,
-            },
+            plant: plant(virtual_rig(description)),
+            compensator: Compensator::new(&description.compensator, &description.shaping, &site)
+                .unwrap(),
+            limits: Limits::unlimited(count, step_s),
             safe_path: SafePath { hold_s: 0.0, rate_m_s: 1.0 },
-            monitor: EnergyMonitor::new(numerical, WorkRule::Held, 1.0, f64::INFINITY),
-            load: Load::new(&[push], ticks),
+            monitor: EnergyMonitor::new(&description.numerical, WorkRule::Held, 1.0, f64::INFINITY),
+            load: Load::new(&[load], ticks),
             step_s,
             every: 1,
             detail: runtime::frame::MotionDetail::Interface,
         },
         None,
     )
+}
+
+/// Of one rate, with this load.
+pub(crate) fn one_rate(description: &LoopDescription, load: Vec<f64>) -> HybridLoop {
+    let LoopDescription { numerical, integrator, force_delay, .. } = description;
+    running(description, load, |rig| {
+        let options = Options { direct_inertia: rig.direct_inertia(), ..integrator.clone() };
+        let numerical = Integrator::new(numerical, &options).unwrap();
+        let rig = LateForce::new(rig, *force_delay, description.specimen.count());
+        Plant::partitioned(numerical, 0, rig)
+    })
+}
+
+/// After a push on every DOF.
+fn armed(description: &LoopDescription, ticks: usize) -> HybridLoop {
+    let mut push = vec![0.0; ticks + 1];
+    push[..7].copy_from_slice(&[1.0, 3.0, 2.0, -1.0, 2.5, 0.5, 1.0]);
+    one_rate(description, push)
 }
 
 /// Whether the motion of the second half is larger than that of the first.

@@ -2,17 +2,18 @@
 
 use std::f64::consts::TAU;
 
+use crate::iterative::chain;
+use crate::loop_stability::{METHODS, one_rate};
 use analysis::critical_delay::{critical_delay, greatest_stable_delay};
 use analysis::delay_stability::delay_system;
 use analysis::loop_stability::{Joint, LoopDescription, Motion, dominant};
 use model::compensator::{
-    Compensator, DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign,
-    InverseDesign, ShapingDesign, Site, delay_series,
+    DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign,
+    ShapingDesign, delay_series,
 };
 use model::equations::{Equations, RelativeDof};
-use model::integrator::{Hold, Integrator, Method, Options};
+use model::integrator::{Method, Options};
 use model::partition::{LoadPattern, Partition, Substructures};
-use model::sensor::{Converter, Sensor};
 use model::specimen::Specimen;
 use model::structure::{Structure, damping};
 use model::transfer::{ServoHydraulic, TransferSystem};
@@ -20,22 +21,7 @@ use nalgebra::{DMatrix, DVector};
 use numerics::lti::TransferFunction;
 use numerics::random::Stream;
 use numerics::second_order::SecondOrder;
-use runtime::gate::Limits;
-use runtime::hybrid_loop::{HybridLoop, LoopParts};
-use runtime::interlock::SafePath;
-use runtime::load::Load;
-use runtime::monitor::{EnergyMonitor, WorkRule};
-use runtime::numerical::Plant;
-use runtime::rig::{LateForce, VirtualRig, VirtualRigParts};
-
-const METHODS: [Method; 6] = [
-    Method::RungeKutta4,
-    Method::Exact(Hold::First),
-    Method::Newmark,
-    Method::ImplicitEuler,
-    Method::ChenRicles,
-    Method::KolayRicles { spectral_radius: 0.6 },
-];
+use runtime::hybrid_loop::HybridLoop;
 
 struct System {
     numerical: Equations,
@@ -69,47 +55,9 @@ impl System {
 
     /// The armed loop after a push on the first DOF, for `ticks`.
     fn armed(&self, transfer_system: &TransferSystem, ticks: usize) -> HybridLoop {
-        let count = self.specimen.count();
-        let sensors = || (0..count).map(|_| Sensor::new(0.0, 0.0, 0, "")).collect();
-        let rig = VirtualRig::new(VirtualRigParts {
-            transfer_system: transfer_system.clone(),
-            specimen: self.specimen.clone(),
-            converter: Converter { quantum: 0.0, saturation: f64::INFINITY },
-            displacement_sensors: sensors(),
-            force_sensors: sensors(),
-            step_s: self.options.step_s,
-        })
-        .unwrap();
-        assert_eq!(rig.direct_inertia(), None);
-        let rig = LateForce::new(rig, self.late, count);
-        let converter = Converter { quantum: 0.0, saturation: f64::INFINITY };
-        let site = Site { count, step_s: self.options.step_s, converter };
-        let compensator = Compensator::new(&self.design, &ShapingDesign::default(), &site).unwrap();
-        let numerical = Integrator::new(&self.numerical, &self.options).unwrap();
-        let none = vec![f64::INFINITY; count];
         let mut push = vec![0.0; ticks + 1];
         push[..5].fill(1.0);
-        HybridLoop::new(
-            LoopParts {
-                plant: Plant::partitioned(numerical, 0, rig),
-                compensator,
-                limits: Limits {
-                    command: none.clone(),
-                    rate: none.clone(),
-                    force: none.clone(),
-                    tracking_error: none,
-                    overshoot: f64::INFINITY,
-                    step_s: self.options.step_s,
-                },
-                safe_path: SafePath { hold_s: 0.0, rate_m_s: 1.0 },
-                monitor: EnergyMonitor::new(&self.numerical, WorkRule::Held, 1.0, f64::INFINITY),
-                load: Load::new(&[push], ticks),
-                step_s: self.options.step_s,
-                every: 1,
-                detail: runtime::frame::MotionDetail::Interface,
-            },
-            None,
-        )
+        one_rate(&self.description(transfer_system), push)
     }
 
     /// Growth rate of the running loop, 1/s: the slope of the logarithm of the
@@ -142,16 +90,8 @@ fn random_system(random: &mut Stream, method: Method) -> System {
     let n = 1 + (3.0 * random.uniform()) as usize;
     let mass =
         DMatrix::from_diagonal(&DVector::from_fn(n, |_, _| 500.0 + 1000.0 * random.uniform()));
-    let mut stiffness = DMatrix::zeros(n, n);
-    for i in 0..n {
-        let k = 2e5 + 1e6 * random.uniform();
-        stiffness[(i, i)] += k;
-        if i > 0 {
-            stiffness[(i - 1, i - 1)] += k;
-            stiffness[(i - 1, i)] -= k;
-            stiffness[(i, i - 1)] -= k;
-        }
-    }
+    let springs: Vec<f64> = (0..n).map(|_| 2e5 + 1e6 * random.uniform()).collect();
+    let stiffness = chain(&springs);
     let ratio = 0.01 + 0.03 * random.uniform();
     let damping = damping::modal(&mass, &stiffness, &[ratio]).unwrap();
     let dof = (n as f64 * random.uniform()) as usize;
@@ -309,14 +249,7 @@ fn the_benchmark_loses_its_stability_where_it_should() {
     let gao_you = system.equivalent_critical_s(0.05).unwrap();
     assert!((gao_you - 8.69e-3).abs() < 5e-6, "{gao_you}");
 
-    let options = Options {
-        method: Method::RungeKutta4,
-        step_s: 1.0 / 4096.0,
-        direct_inertia: None,
-        iterations: 1,
-    };
-    let system =
-        System { numerical: parts.numerical, specimen, options, design: Design::None, late: 0 };
+    let system = at_4096_hz(parts, specimen);
     let late = |samples: f64| system.dominant(&TransferSystem::Delay { samples });
     let any = system.description(&TransferSystem::Ideal);
     assert_eq!(greatest_stable_delay(&any, 200).unwrap(), Some(35));
@@ -326,17 +259,20 @@ fn the_benchmark_loses_its_stability_where_it_should() {
     assert!((beyond.exponent.im / TAU - 3.60).abs() < 0.01, "{beyond:?}");
 }
 
-#[test]
-fn the_running_benchmark_agrees_with_its_spectrum() {
-    let (parts, specimen) = benchmark();
+fn at_4096_hz(parts: Substructures, specimen: Specimen) -> System {
     let options = Options {
         method: Method::RungeKutta4,
         step_s: 1.0 / 4096.0,
         direct_inertia: None,
         iterations: 1,
     };
-    let system =
-        System { numerical: parts.numerical, specimen, options, design: Design::None, late: 0 };
+    System { numerical: parts.numerical, specimen, options, design: Design::None, late: 0 }
+}
+
+#[test]
+fn the_running_benchmark_agrees_with_its_spectrum() {
+    let (parts, specimen) = benchmark();
+    let system = at_4096_hz(parts, specimen);
     for samples in [4usize, 30, 35, 36, 37, 45] {
         let delay = TransferSystem::Delay { samples: samples as f64 };
         let told = system.dominant(&delay).growth_1_s();

@@ -13,6 +13,7 @@ mod golden;
 mod guard;
 mod host;
 mod identify;
+mod identify_references;
 mod inside;
 mod main_loop;
 mod network;

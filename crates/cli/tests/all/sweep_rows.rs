@@ -241,30 +241,9 @@ const PHASES: &str = "initiating = { rate = \"20 mm/s\", reach = \"2 mm\", settl
 const BILINEAR: &str = "kind = \"bilinear\"\nstiffness = \"0.4 MN/m\"\nyield_force = \"200 N\"\n\
                         hardening = \"5 %\"";
 
-/// Every kind of part that a loop may have, each in place of a plain one, and what
-/// meets a limit.
-fn kinds() -> Vec<(&'static str, String)> {
-    let methods = [
-        "rk4\"",
-        "exact\"\nhold = \"first\"",
-        "newmark\"",
-        "implicit_euler\"",
-        "cr\"",
-        "kr_alpha\"",
-        "rk4\"\nfeedback = \"continuous\"",
-    ];
-    let mut kinds: Vec<(&str, String)> = Vec::new();
-    let mut add = |table, texts: &[&str]| {
-        kinds.extend(texts.iter().map(|text| (table, (*text).to_owned())));
-    };
-    add(
-        "integrator",
-        &methods
-            .map(|m| format!("method = \"{m}\nrate = \"1024 Hz\""))
-            .each_ref()
-            .map(String::as_str),
-    );
-    add(
+/// Kinds of part that a loop may have, each in place of a plain one, and what meets a limit.
+const KINDS: &[(&str, &[&str])] = &[
+    (
         "transfer_system",
         &[
             "kind = \"ideal\"",
@@ -275,8 +254,8 @@ fn kinds() -> Vec<(&'static str, String)> {
             "kind = \"servo_hydraulic\"\nsaturation = \"2 mm\"\nquantum = \"4 um\"",
             "kind = \"servo_hydraulic\"\nchange = { at = \"0.1 s\", leakage = 5 }",
         ],
-    );
-    add(
+    ),
+    (
         "compensator",
         &[
             "kind = \"none\"",
@@ -290,17 +269,17 @@ fn kinds() -> Vec<(&'static str, String)> {
             "kind = \"pi_lead\"",
             "low_pass = \"200 Hz\"\nsaturation = \"1 mm\"\nrate = \"20 mm/s\"",
         ],
-    );
-    add("main_loop", &["ratio = 4", "ratio = 8\ntask_ticks = 2\nbridge = 6"]);
-    add("phases", &[PHASES]);
-    add(
+    ),
+    ("main_loop", &["ratio = 4", "ratio = 8\ntask_ticks = 2\nbridge = 6"]),
+    ("phases", &[PHASES]),
+    (
         "sensors",
         &[
             "force_delay_samples = 2",
             "displacement_noise = \"9 um\"\ndisplacement_quantum = \"1 um\"\nforce_quantum = \"5 N\"",
         ],
-    );
-    add(
+    ),
+    (
         "[fault]",
         &[
             "kind = \"delay\"\nat = \"0.1 s\"\nby = \"3 ms\"",
@@ -308,8 +287,8 @@ fn kinds() -> Vec<(&'static str, String)> {
             "kind = \"sensor_nan\"\nat = \"0.1 s\"",
             "kind = \"specimen_failure\"\nat = \"0.1 s\"\nremaining = \"50 %\"",
         ],
-    );
-    add(
+    ),
+    (
         "monitor",
         &[
             "work = \"trapezoid\"\nstability_warning = { constant = \"1 J\" }",
@@ -317,8 +296,8 @@ fn kinds() -> Vec<(&'static str, String)> {
             "windowed_warning = { window = \"0.1 s\", warn_at = \"60 %\" }",
             "energy_error = { warn_at = \"20 %\" }",
         ],
-    );
-    add(
+    ),
+    (
         "limits",
         &[
             "command = \"0.3 mm\"",
@@ -326,22 +305,40 @@ fn kinds() -> Vec<(&'static str, String)> {
             "command = \"1 m\"\nforce = \"0.2 kN\"",
             "command = \"1 m\"\ntracking_error = \"20 um\"",
         ],
-    );
-    add("record", &["every = 3", "displacements = \"interface\""]);
-    add(
-        "structure",
-        &[&format!("{STRUCTURE}[[structure.element]]\nbetween = [\"ground\", 2]\n{BILINEAR}")],
-    );
-    add(
-        "partition",
-        &[
-            &format!(
-                "interface = [1]\nmass = [\"30 kg\"]\n[[partition.element]]\nat = 1\n{BILINEAR}"
-            ),
-            "interface = [1, 2]\nmass = [\"30 kg\", \"20 kg\"]\nstiffness = [\"0.5 MN/m\", \"0.1 MN/m\"]",
-        ],
-    );
-    kinds
+    ),
+    ("record", &["every = 3", "displacements = \"interface\""]),
+];
+
+/// All of [`KINDS`], integrators and elements.
+fn kinds() -> Vec<(&'static str, String)> {
+    let methods = [
+        "rk4\"",
+        "exact\"\nhold = \"first\"",
+        "newmark\"",
+        "implicit_euler\"",
+        "cr\"",
+        "kr_alpha\"",
+        "rk4\"\nfeedback = \"continuous\"",
+    ];
+    let methods = methods.map(|m| ("integrator", format!("method = \"{m}\nrate = \"1024 Hz\"")));
+    let listed = KINDS.iter().flat_map(|(table, texts)| texts.iter().map(|text| (*table, *text)));
+    let elements = [
+        (
+            "structure",
+            format!("{STRUCTURE}[[structure.element]]\nbetween = [\"ground\", 2]\n{BILINEAR}"),
+        ),
+        (
+            "partition",
+            format!("interface = [1]\nmass = [\"30 kg\"]\n[[partition.element]]\nat = 1\n{BILINEAR}"),
+        ),
+        (
+            "partition",
+            "interface = [1, 2]\nmass = [\"30 kg\", \"20 kg\"]\nstiffness = [\"0.5 MN/m\", \"0.1 MN/m\"]"
+                .to_owned(),
+        ),
+    ];
+    let listed = listed.map(|(table, text)| (table, text.to_owned()));
+    methods.into_iter().chain(listed).chain(elements).collect()
 }
 
 #[test]

@@ -313,6 +313,10 @@ fn signals_of_every_source_are_read() {
             seed: None
         }))
     );
+}
+
+#[test]
+fn forces_of_every_signal_are_read() {
     let force = changed(
         "ground = { file = \"kobe.csv\", scale = 0.4 }",
         r#"[[excitation.force]]

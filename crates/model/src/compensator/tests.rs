@@ -9,11 +9,7 @@ use super::*;
 const STEP_S: f64 = 1.0 / 4096.0;
 
 fn site() -> Site {
-    Site {
-        count: 1,
-        step_s: STEP_S,
-        converter: Converter { quantum: 0.0, saturation: f64::INFINITY },
-    }
+    Site { count: 1, step_s: STEP_S, converter: Converter::EXACT }
 }
 
 fn build(design: &Design) -> Compensator {

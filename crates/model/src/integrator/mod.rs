@@ -69,6 +69,19 @@ pub enum Method {
 }
 
 impl Method {
+    /// Every method, KR-α with this spectral radius.
+    pub const fn all(spectral_radius: f64) -> [Self; 7] {
+        [
+            Self::RungeKutta4,
+            Self::Exact(Hold::Zero),
+            Self::Exact(Hold::First),
+            Self::Newmark,
+            Self::ImplicitEuler,
+            Self::ChenRicles,
+            Self::KolayRicles { spectral_radius },
+        ]
+    }
+
     /// The name used in the experiment file.
     pub fn name(&self) -> &'static str {
         match self {

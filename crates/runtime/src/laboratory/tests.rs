@@ -1,7 +1,6 @@
 //! A laboratory without a wire.
 
 use super::*;
-use crate::link::LinkCounts;
 use crate::rig::{Measured, Rig, RigFault};
 
 /// Achieves every command one tick later, with a force of 1 kN/mm.
@@ -10,9 +9,7 @@ struct Prompt {
 }
 
 impl Rig for Prompt {
-    fn channels(&self) -> Vec<Channel> {
-        Vec::new()
-    }
+    crate::nothing_behind_it!();
 
     fn measure(&mut self, _: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         measured.displacement.copy_from_slice(&self.command);
@@ -26,14 +23,6 @@ impl Rig for Prompt {
     fn actuate(&mut self, command: &Motion) {
         self.command.copy_from_slice(&command.displacement);
     }
-
-    fn on_trip(&mut self, _cause: TripKind) {}
-
-    fn disarm(&mut self, _left: Phase) {}
-
-    fn link(&self) -> Option<&LinkCounts> {
-        None
-    }
 }
 
 /// 20 mm, 1 m/s at 1 kHz (1 mm a tick), 15 kN; 3 missing commands are bridged.
@@ -43,8 +32,7 @@ fn laboratory_at(position: f64, start: Start) -> Laboratory {
         rate: vec![1.0],
         force: vec![15e3],
         tracking_error: vec![0.0],
-        overshoot: f64::INFINITY,
-        step_s: 1e-3,
+        ..Limits::unlimited(1, 1e-3)
     };
     let rig = RigSlot::Other(Box::new(Prompt { command: vec![position] }));
     let safe_path = SafePath { hold_s: 0.002, rate_m_s: 0.5 };

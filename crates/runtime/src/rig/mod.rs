@@ -4,8 +4,9 @@
 //! list of kinds below.
 
 /// The rest of the contract, for a rig around another: all of it is handed on.
+#[macro_export]
 macro_rules! hands_on_to {
-    ($rig:ident) => {
+    ($rig:tt) => {
         fn channels(&self) -> Vec<model::channel::Channel> {
             self.$rig.channels()
         }
@@ -25,6 +26,7 @@ macro_rules! hands_on_to {
 }
 
 /// The rest of the contract, for a rig without a device, a link or channels of its own.
+#[macro_export]
 macro_rules! nothing_behind_it {
     () => {
         fn channels(&self) -> Vec<model::channel::Channel> {

@@ -129,7 +129,7 @@ fn virtual_rig() -> VirtualRig {
             },
             elements: Vec::new(),
         },
-        converter: Converter { quantum: 0.0, saturation: f64::INFINITY },
+        converter: Converter::EXACT,
         displacement_sensors: sensor(),
         force_sensors: sensor(),
         step_s: 1e-3,

@@ -169,7 +169,7 @@ impl StepClock {
 #[cfg(test)]
 mod tests {
     use model::equations::{Equations, RelativeDof};
-    use model::integrator::{Hold, Integrator, Method, Options};
+    use model::integrator::{Integrator, Method, Options};
     use model::predictor::{Design, Stages, Surroundings};
     use model::specimen::Specimen;
     use nalgebra::{DMatrix, DVector};
@@ -288,15 +288,7 @@ mod tests {
             predictor: Design::Hermite,
             step_time: None,
         };
-        for method in [
-            Method::RungeKutta4,
-            Method::Exact(Hold::Zero),
-            Method::Exact(Hold::First),
-            Method::Newmark,
-            Method::ImplicitEuler,
-            Method::ChenRicles,
-            Method::KolayRicles { spectral_radius: 0.6 },
-        ] {
+        for method in Method::all(0.6) {
             for force in [ForceUse::AllSamples, ForceUse::Average, ForceUse::Last] {
                 compare(Rates { force, ..rates }, method);
             }

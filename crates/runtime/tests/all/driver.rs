@@ -74,9 +74,7 @@ fn open_loop() -> (OpenLoop, Arc<Mutex<Seen>>) {
         command: vec![0.02],
         rate: vec![MOST_M_S],
         force: vec![MOST_N],
-        tracking_error: vec![f64::INFINITY],
-        overshoot: f64::INFINITY,
-        step_s: STEP_S,
+        ..Limits::unlimited(1, STEP_S)
     };
     let safe_path = SafePath { hold_s: 0.02, rate_m_s: SAFE_M_S };
     let rig = Box::new(Watched(Arc::clone(&seen)));

@@ -87,8 +87,7 @@ fn open_loop(ticks: usize, told: Told) -> (OpenLoop, Arc<Mutex<Told>>) {
         rate: vec![1.0],
         force: vec![100.0],
         tracking_error: vec![1.0],
-        overshoot: f64::INFINITY,
-        step_s: STEP_S,
+        ..Limits::unlimited(1, STEP_S)
     };
     let path = SafePath { hold_s: 2.0 * STEP_S, rate_m_s: 1.0 };
     let rig = Box::new(Scripted(Arc::clone(&told)));

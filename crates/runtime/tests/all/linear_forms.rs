@@ -8,7 +8,7 @@ use model::compensator::{
 use model::coupled::Coupled;
 use model::equations::{Equations, RelativeDof};
 use model::first_order::Scheme;
-use model::integrator::{Hold, Integrator, Method, Options};
+use model::integrator::{Integrator, Method, Options};
 use model::internal_motion::InternalMotion;
 use model::motion::Motion;
 use model::partition::InternalDofs;
@@ -95,15 +95,7 @@ fn specimen() -> Specimen {
 
 #[test]
 fn integrators() {
-    for method in [
-        Method::RungeKutta4,
-        Method::Exact(Hold::Zero),
-        Method::Exact(Hold::First),
-        Method::Newmark,
-        Method::ImplicitEuler,
-        Method::ChenRicles,
-        Method::KolayRicles { spectral_radius: 0.6 },
-    ] {
+    for method in Method::all(0.6) {
         for direct_inertia in [None, Some(0.7 * &specimen().matrices.mass)] {
             let what = format!("{method:?}, direct inertia {}", direct_inertia.is_some());
             let options = Options { method, step_s: STEP_S, direct_inertia, iterations: 1 };
@@ -144,7 +136,7 @@ fn compensators() {
     for design in designs {
         for low_pass_hz in [None, Some(40.0)] {
             let shaping = ShapingDesign { low_pass_hz, ..ShapingDesign::default() };
-            let converter = Converter { quantum: 0.0, saturation: f64::INFINITY };
+            let converter = Converter::EXACT;
             let site = Site { count: 2, step_s: STEP_S, converter };
             let mut compensator = Compensator::new(&design, &shaping, &site).unwrap();
             let form = design.linear_form(&shaping, STEP_S, 2).unwrap().unwrap();
@@ -172,7 +164,7 @@ fn compensators_of_predicted_motions() {
     ] {
         for low_pass_hz in [None, Some(40.0)] {
             let shaping = ShapingDesign { low_pass_hz, ..ShapingDesign::default() };
-            let converter = Converter { quantum: 0.0, saturation: f64::INFINITY };
+            let converter = Converter::EXACT;
             let site = Site { count: 2, step_s: STEP_S, converter };
             let mut compensator = Compensator::new(&design, &shaping, &site).unwrap();
             let forms = design.predicted_forms(&shaping, STEP_S, 2).unwrap().unwrap();
@@ -226,7 +218,7 @@ fn virtual_rig(transfer_system: &TransferSystem, specimen: Specimen) -> VirtualR
     VirtualRig::new(VirtualRigParts {
         transfer_system: transfer_system.clone(),
         specimen,
-        converter: Converter { quantum: 0.0, saturation: f64::INFINITY },
+        converter: Converter::EXACT,
         displacement_sensors: sensors(),
         force_sensors: sensors(),
         step_s: STEP_S,

@@ -9,7 +9,6 @@ use crate::common::benchmark::{Case, Trace, ground, quick};
 use crate::common::by_hand;
 use crate::common::link::{laboratory, laboratory_of, left, plan};
 use crate::common::proxy::{Mischief, Proxy};
-use model::channel::Channel;
 use model::motion::Motion;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
@@ -285,9 +284,7 @@ struct Overloaded {
 }
 
 impl Rig for Overloaded {
-    fn channels(&self) -> Vec<Channel> {
-        self.rig.channels()
-    }
+    runtime::hands_on_to!(rig);
 
     fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         let health = self.rig.measure(ahead, measured);
@@ -300,18 +297,6 @@ impl Rig for Overloaded {
 
     fn actuate(&mut self, command: &Motion) {
         self.rig.actuate(command);
-    }
-
-    fn on_trip(&mut self, cause: TripKind) {
-        self.rig.on_trip(cause);
-    }
-
-    fn disarm(&mut self, left: Phase) {
-        self.rig.disarm(left);
-    }
-
-    fn link(&self) -> Option<&LinkCounts> {
-        self.rig.link()
     }
 }
 

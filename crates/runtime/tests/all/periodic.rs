@@ -72,14 +72,7 @@ fn test_loop(noise: f64) -> PeriodicLoop {
             refined_estimates: 48,
             most_s: 3.0,
         },
-        limits: Limits {
-            command: vec![5e-3],
-            rate: vec![f64::INFINITY],
-            force: vec![f64::INFINITY],
-            tracking_error: vec![f64::INFINITY],
-            overshoot: f64::INFINITY,
-            step_s: STEP_S,
-        },
+        limits: Limits { command: vec![5e-3], ..Limits::unlimited(1, STEP_S) },
         safe_path: SafePath { hold_s: 0.05, rate_m_s: 0.1 },
     };
     let rig = ShakenRig::new(&shaker, &specimen, sensors, STEP_S).unwrap();

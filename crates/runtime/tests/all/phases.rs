@@ -2,13 +2,11 @@
 //! led to it and away from it without a jump.
 
 use crate::common::benchmark::{Case, ground, quick};
-use model::channel::Channel;
 use model::motion::Motion;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{Completing, CoursePlan, Initiating, Rest, Stage};
 use runtime::interlock::{Phase, Response};
-use runtime::link::LinkCounts;
 use runtime::load::Load;
 use runtime::numerical::Plant;
 use runtime::operator;
@@ -139,9 +137,7 @@ struct Far {
 }
 
 impl Rig for Far {
-    fn channels(&self) -> Vec<Channel> {
-        Vec::new()
-    }
+    runtime::nothing_behind_it!();
 
     fn measure(&mut self, _: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         measured.displacement[0] = self.at_m;
@@ -151,14 +147,6 @@ impl Rig for Far {
 
     fn actuate(&mut self, _: &Motion) {
         self.commands.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    }
-
-    fn on_trip(&mut self, _cause: TripKind) {}
-
-    fn disarm(&mut self, _left: Phase) {}
-
-    fn link(&self) -> Option<&LinkCounts> {
-        None
     }
 }
 

@@ -9,7 +9,6 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::benchmark::{Case, ground, quick};
-use model::channel::Channel;
 use model::first_order::Scheme;
 use model::motion::Motion;
 use runtime::clock::run_virtual;
@@ -17,7 +16,6 @@ use runtime::event::What;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::ClosedLoop;
 use runtime::interlock::{Phase, Response};
-use runtime::link::LinkCounts;
 use runtime::numerical::Plant;
 use runtime::realtime::{Cpu, Driver, Finished, Memory, RealtimePlan, ThreadPlan};
 use runtime::record::{FrameSink, Options, Record, Recorder, Summary};
@@ -187,9 +185,7 @@ impl Watched {
 }
 
 impl Rig for Watched {
-    fn channels(&self) -> Vec<Channel> {
-        Vec::new()
-    }
+    runtime::nothing_behind_it!();
 
     fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         let now = calls();
@@ -211,14 +207,6 @@ impl Rig for Watched {
 
     fn actuate(&mut self, command: &Motion) {
         self.position = command.displacement[0];
-    }
-
-    fn on_trip(&mut self, _cause: TripKind) {}
-
-    fn disarm(&mut self, _left: Phase) {}
-
-    fn link(&self) -> Option<&LinkCounts> {
-        None
     }
 }
 

@@ -5,7 +5,6 @@
 //! Two loops are struck: one behind a pure delay of a few samples, without a
 //! compensator, and the servo-hydraulic actuator behind the default compensator.
 
-use crate::common;
 use crate::common::benchmark::{Case, STEP_S, Trace, servo};
 use keys::Stated;
 use model::compensator::{AdaptiveInverseDesign, Design};
@@ -110,7 +109,7 @@ fn guarded(reference: &Reference, seed: u64) -> Case {
 /// The same without a guard, to see what would have happened.
 fn unguarded(case: &Case) -> Case {
     let mut case = case.clone();
-    case.limits = common::benchmark::unlimited(1, case.step_s);
+    case.limits = runtime::gate::Limits::unlimited(1, case.step_s);
     case.stop_at = f64::INFINITY;
     case.watch = MonitorPlan::default();
     case

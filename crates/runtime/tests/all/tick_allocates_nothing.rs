@@ -12,7 +12,7 @@ use model::compensator::{
 use model::element::{Law, Side};
 use model::equations::{Descriptor, RelativeDof};
 use model::first_order::Scheme;
-use model::integrator::{Hold, Method};
+use model::integrator::Method;
 use model::internal_motion::InternalMotion;
 use model::partition::InternalDofs;
 use model::specimen::Specimen;
@@ -101,15 +101,7 @@ fn everything() -> MonitorPlan {
     }
 }
 
-const METHODS: [Method; 7] = [
-    Method::RungeKutta4,
-    Method::Exact(Hold::Zero),
-    Method::Exact(Hold::First),
-    Method::Newmark,
-    Method::ImplicitEuler,
-    Method::ChenRicles,
-    Method::KolayRicles { spectral_radius: 0.5 },
-];
+const METHODS: [Method; 7] = Method::all(0.5);
 
 const GAP: Law = Law::Gap { stiffness: 2e6, opening: 1e-3, side: Side::Both };
 
@@ -227,7 +219,7 @@ fn no_loop_with_two_interface_dofs_allocates() {
         },
         elements: Vec::new(),
     };
-    case.limits = common::benchmark::unlimited(2, case.step_s);
+    case.limits = runtime::gate::Limits::unlimited(2, case.step_s);
     for samples in [0.0, 0.5, 2.0] {
         assert_no_allocation("two DOFs", &case.clone().with_delay(samples), Case::split);
     }

@@ -2,13 +2,11 @@
 
 use crate::common;
 use crate::common::benchmark::{BILINEAR, Case, Trace, ground, quick, servo};
-use model::channel::Channel;
 use model::first_order::Scheme;
 use model::integrator::Method;
 use model::motion::Motion;
 use runtime::gate::TripKind;
 use runtime::interlock::Phase;
-use runtime::link::LinkCounts;
 use runtime::rig::{Measured, Rig, RigFault, VirtualRig};
 use runtime::stop::StopHandle;
 
@@ -33,9 +31,7 @@ struct Faulty {
 }
 
 impl Rig for Faulty {
-    fn channels(&self) -> Vec<Channel> {
-        self.rig.channels()
-    }
+    runtime::hands_on_to!(rig);
 
     fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         let health = self.rig.measure(ahead, measured);
@@ -57,18 +53,6 @@ impl Rig for Faulty {
 
     fn actuate(&mut self, command: &Motion) {
         self.rig.actuate(command);
-    }
-
-    fn on_trip(&mut self, cause: TripKind) {
-        self.rig.on_trip(cause);
-    }
-
-    fn disarm(&mut self, left: Phase) {
-        self.rig.disarm(left);
-    }
-
-    fn link(&self) -> Option<&LinkCounts> {
-        self.rig.link()
     }
 }
 
@@ -208,9 +192,7 @@ fn the_first_trip_stays() {
     // NaN once, then a force spike every tick of the way to safe.
     struct Broken(VirtualRig, u64);
     impl Rig for Broken {
-        fn channels(&self) -> Vec<Channel> {
-            self.0.channels()
-        }
+        runtime::hands_on_to!(0);
 
         fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
             let health = self.0.measure(ahead, measured);
@@ -224,18 +206,6 @@ fn the_first_trip_stays() {
         }
         fn actuate(&mut self, command: &Motion) {
             self.0.actuate(command);
-        }
-
-        fn on_trip(&mut self, cause: TripKind) {
-            self.0.on_trip(cause);
-        }
-
-        fn disarm(&mut self, left: Phase) {
-            self.0.disarm(left);
-        }
-
-        fn link(&self) -> Option<&LinkCounts> {
-            self.0.link()
         }
     }
     let case = guarded();
@@ -407,9 +377,7 @@ fn a_number_that_is_none_at_any_moment_ends_safe() {
     /// Says NaN at one tick, be it on the way to safe.
     struct Once(VirtualRig, u64, u64);
     impl Rig for Once {
-        fn channels(&self) -> Vec<Channel> {
-            self.0.channels()
-        }
+        runtime::hands_on_to!(0);
 
         fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
             let health = self.0.measure(ahead, measured);
@@ -422,18 +390,6 @@ fn a_number_that_is_none_at_any_moment_ends_safe() {
         }
         fn actuate(&mut self, command: &Motion) {
             self.0.actuate(command);
-        }
-
-        fn on_trip(&mut self, cause: TripKind) {
-            self.0.on_trip(cause);
-        }
-
-        fn disarm(&mut self, left: Phase) {
-            self.0.disarm(left);
-        }
-
-        fn link(&self) -> Option<&LinkCounts> {
-            self.0.link()
         }
     }
     let mut case = guarded();

@@ -1,6 +1,5 @@
 //! A hybrid test is right when it moves like the whole structure.
 
-use crate::common;
 use crate::common::benchmark::{BILINEAR, BOUC_WEN, Case, STEP_S, Trace, ground};
 use model::equations::RelativeDof;
 use model::integrator::{Hold, Integrator, Method};
@@ -8,15 +7,7 @@ use model::specimen::Specimen;
 use nalgebra::DMatrix;
 use numerics::second_order::SecondOrder;
 
-const ALL: [Method; 7] = [
-    Method::RungeKutta4,
-    Method::Exact(Hold::Zero),
-    Method::Exact(Hold::First),
-    Method::Newmark,
-    Method::ImplicitEuler,
-    Method::ChenRicles,
-    Method::KolayRicles { spectral_radius: 0.7 },
-];
+const ALL: [Method; 7] = Method::all(0.7);
 
 /// The whole structure in one integrator, without loop or partition.
 fn whole(case: &Case, ticks: usize) -> Trace {
@@ -45,7 +36,7 @@ fn on(interface: Vec<RelativeDof>) -> Case {
         },
         elements: Vec::new(),
     };
-    case.limits = common::benchmark::unlimited(2, STEP_S);
+    case.limits = runtime::gate::Limits::unlimited(2, STEP_S);
     case
 }
 

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex};
 use crate::common::benchmark::{Case, ground, quick};
 use crate::common::link::{parts, plan, profile};
 use crate::common::simulated::{Faults, Simulated};
-use model::channel::Channel;
 use model::motion::Motion;
 use runtime::clock::run_virtual;
 use runtime::gate::{Trip, TripKind};
@@ -58,9 +57,7 @@ pub(crate) struct Timed {
 pub(crate) type History = Arc<Mutex<Vec<(u64, f64)>>>;
 
 impl Rig for Timed {
-    fn channels(&self) -> Vec<Channel> {
-        self.rig.channels()
-    }
+    runtime::hands_on_to!(rig);
 
     fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         self.rig.measure(ahead, measured)
@@ -69,18 +66,6 @@ impl Rig for Timed {
     fn actuate(&mut self, command: &Motion) {
         self.path.lock().unwrap().push((self.clock.now_ns(), command.displacement[0]));
         self.rig.actuate(command);
-    }
-
-    fn on_trip(&mut self, cause: TripKind) {
-        self.rig.on_trip(cause);
-    }
-
-    fn disarm(&mut self, left: Phase) {
-        self.rig.disarm(left);
-    }
-
-    fn link(&self) -> Option<&LinkCounts> {
-        self.rig.link()
     }
 }
 

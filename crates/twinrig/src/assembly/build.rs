@@ -96,11 +96,7 @@ pub(super) fn build(
         design: Design::None,
         shaping: ShapingDesign::default(),
         compensator: Compensator::NONE,
-        change: spec.change().map(|(change, servo)| PlantChange {
-            tick: (change.at_s / experiment.integrator.step_s()).round() as u64,
-            servo,
-            specimen_stiffness: change.specimen_stiffness.unwrap_or(1.0),
-        }),
+        change: plant_change(experiment),
         transfer_system,
         converter: Converter {
             quantum: spec.quantum_m.unwrap_or(0.0),
@@ -142,6 +138,14 @@ pub(super) fn build(
     };
     complete(&mut assembly, experiment, found)?;
     Some(assembly)
+}
+
+fn plant_change(experiment: &Experiment) -> Option<PlantChange> {
+    experiment.transfer_system.change().map(|(change, servo)| PlantChange {
+        tick: (change.at_s / experiment.integrator.step_s()).round() as u64,
+        servo,
+        specimen_stiffness: change.specimen_stiffness.unwrap_or(1.0),
+    })
 }
 
 /// Gives the assembly its compensator, and builds the plant once: that finds what only

@@ -369,17 +369,16 @@ fn driven_from_above() -> LoopDescription {
     LoopDescription { inside: Some(inside), ..described(numerical, specimen, delay(2.0), EXACT) }
 }
 
+/// A loop and its name.
+type Named = (&'static str, LoopDescription);
+
 /// Named loops: every kind of part, stable and not.
-pub(crate) fn loops() -> Vec<(&'static str, LoopDescription)> {
-    let two = [ground(0), between(1, 2)];
-    let joined = |method| LoopDescription {
-        joint: Joint::Continuous,
-        compensator: Design::FirstOrder(FirstOrderDesign { gain: 1.02, lead_s: 0.008 }),
-        ..described(three_storeys(&[ground(0)]), scalar_specimen(), actuator(0.0), method)
-    };
-    let mut free = storeys(&[900.0, 700.0], &[0.0, 4e5], &[0.0, 900.0], &[ground(0)]);
-    free.load = DMatrix::from_element(2, 1, 1.0);
-    let lead_s = 0.006;
+pub(crate) fn loops() -> Vec<Named> {
+    [late_loops(), compensated_loops(), special_loops()].concat()
+}
+
+/// Behind delays and simple actuators.
+fn late_loops() -> Vec<Named> {
     vec![
         ("a delay", described(one_mass(), scalar_specimen(), delay(4.0), EXACT)),
         (
@@ -411,6 +410,14 @@ pub(crate) fn loops() -> Vec<(&'static str, LoopDescription)> {
                 )
             },
         ),
+    ]
+}
+
+/// With compensators, and with several late DOFs.
+fn compensated_loops() -> Vec<Named> {
+    let two = [ground(0), between(1, 2)];
+    let lead_s = 0.006;
+    vec![
         (
             "a zero and a delay",
             LoopDescription {
@@ -472,6 +479,19 @@ pub(crate) fn loops() -> Vec<(&'static str, LoopDescription)> {
                 ..described(three_storeys(&[ground(2)]), scalar_specimen(), actuator(2.0), EXACT)
             },
         ),
+    ]
+}
+
+/// With DOFs inside the specimen, joined continuously, without support, of three DOFs.
+fn special_loops() -> Vec<Named> {
+    let joined = |method| LoopDescription {
+        joint: Joint::Continuous,
+        compensator: Design::FirstOrder(FirstOrderDesign { gain: 1.02, lead_s: 0.008 }),
+        ..described(three_storeys(&[ground(0)]), scalar_specimen(), actuator(0.0), method)
+    };
+    let mut free = storeys(&[900.0, 700.0], &[0.0, 4e5], &[0.0, 900.0], &[ground(0)]);
+    free.load = DMatrix::from_element(2, 1, 1.0);
+    vec![
         ("inside", driven_from_above()),
         ("joined, RK4", joined(Method::RungeKutta4)),
         ("joined, held", joined(Method::Exact(Hold::Zero))),

@@ -1,19 +1,13 @@
 //! Loops at two rates, against the loop that runs: its motion from period to period.
 
 use analysis::loop_stability::{LoopError, TwoRateLoop};
-use model::compensator::{Compensator, Site};
 use model::predictor::{Design as Prediction, Stages};
 use model::rates::{ForceUse, Lead, Rates};
-use model::sensor::{Converter, Sensor};
 use nalgebra::DVector;
 use runtime::frame::MotionDetail;
-use runtime::gate::Limits;
-use runtime::hybrid_loop::{HybridLoop, LoopParts};
-use runtime::interlock::SafePath;
-use runtime::load::Load;
-use runtime::monitor::{EnergyMonitor, WorkRule};
+use runtime::hybrid_loop::HybridLoop;
 use runtime::numerical::Plant;
-use runtime::rig::{LateForce, VirtualRig, VirtualRigParts};
+use runtime::rig::LateForce;
 use runtime::two_rate::{TwoRateModel, TwoRateParts};
 
 use super::*;
@@ -24,57 +18,22 @@ fn rates(ratio: usize, task_ticks: usize, force: ForceUse, predictor: Prediction
 }
 
 fn armed(description: &LoopDescription, rates: Rates, ticks: usize) -> HybridLoop {
-    let LoopDescription { numerical, specimen, integrator, .. } = description;
-    let count = specimen.count();
-    let converter = Converter { quantum: 0.0, saturation: f64::INFINITY };
-    let sensors = || (0..count).map(|_| Sensor::new(0.0, 0.0, 0, "")).collect();
-    let rig = VirtualRig::new(VirtualRigParts {
-        transfer_system: description.transfer_system.clone(),
-        specimen: specimen.clone(),
-        converter,
-        displacement_sensors: sensors(),
-        force_sensors: sensors(),
-        step_s: STEP_S,
-    })
-    .unwrap();
-    let model = TwoRateModel::new(TwoRateParts {
-        rates,
-        numerical,
-        integrator,
-        specimen,
-        preview: None,
-        direct_inertia: rig.direct_inertia(),
-        seed: 0,
-        detail: MotionDetail::Interface,
-    })
-    .unwrap();
-    let site = Site { count, step_s: STEP_S, converter };
-    let none = vec![f64::INFINITY; count];
+    let LoopDescription { numerical, specimen, integrator, force_delay, .. } = description;
     let mut push = vec![0.0; ticks + 1];
     push[..60].fill(100.0);
-    let rig = LateForce::new(rig, description.force_delay, count);
-    HybridLoop::new(
-        LoopParts {
-            plant: Plant::two_rate(model, rig),
-            compensator: Compensator::new(&description.compensator, &description.shaping, &site)
-                .unwrap(),
-            limits: Limits {
-                command: none.clone(),
-                rate: none.clone(),
-                force: none.clone(),
-                tracking_error: none,
-                overshoot: f64::INFINITY,
-                step_s: STEP_S,
-            },
-            safe_path: SafePath { hold_s: 0.0, rate_m_s: 1.0 },
-            monitor: EnergyMonitor::new(numerical, WorkRule::Held, 1.0, f64::INFINITY),
-            load: Load::new(&[push], ticks),
-            step_s: STEP_S,
-            every: 1,
+    crate::loop_stability::running(description, push, |rig| {
+        let model = TwoRateModel::new(TwoRateParts {
+            rates,
+            numerical,
+            integrator,
+            specimen,
+            preview: None,
+            direct_inertia: rig.direct_inertia(),
+            seed: 0,
             detail: MotionDetail::Interface,
-        },
-        None,
-    )
+        });
+        Plant::two_rate(model.unwrap(), LateForce::new(rig, *force_delay, specimen.count()))
+    })
 }
 
 /// The exponent of the motion that is left at the end, from its samples one period apart.

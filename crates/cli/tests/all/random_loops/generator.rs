@@ -72,22 +72,9 @@ pub fn draw(seed: u64, attempt: u32) -> Drawn {
         "title = \"Random loop {seed}.{attempt}\"\nduration = \"1 s\"\n\n{}\n{specimen}\n",
         structure.text
     );
-    let width_s = 3.0 * ratio.max(1) as f64 * step_s;
-    text += "[excitation]\n";
     // No load reaches what stands in the laboratory alone.
-    if !inside {
-        let _ = writeln!(
-            text,
-            "ground = {{ impulse = {{ amplitude = \"{PULSE:e} m/s^2\", width = \"{width_s:e} s\" }} }}"
-        );
-    }
-    for dof in 1..=loaded {
-        let force = PULSE * 1000.0 * draw.between(-3.0, 3.0);
-        let _ = writeln!(
-            text,
-            "[[excitation.force]]\ndof = {dof}\nimpulse = {{ amplitude = \"{force:e} N\", width = \"{width_s:e} s\" }}"
-        );
-    }
+    let width_s = 3.0 * ratio.max(1) as f64 * step_s;
+    text += &draw.pulses(!inside, loaded, width_s);
     let feedback = match (&rig.kind, continuous) {
         (_, true) => "feedback = \"continuous\"\n",
         (RigKind::IdealHeld, _) => "feedback = \"held\"\n",
@@ -121,6 +108,25 @@ pub fn draw(seed: u64, attempt: u32) -> Drawn {
 struct Draw(Stream);
 
 impl Draw {
+    /// A pulse of the ground, and one on each of so many DOFs.
+    fn pulses(&mut self, ground: bool, loaded: usize, width_s: f64) -> String {
+        let mut text = "[excitation]\n".to_owned();
+        if ground {
+            let _ = writeln!(
+                text,
+                "ground = {{ impulse = {{ amplitude = \"{PULSE:e} m/s^2\", width = \"{width_s:e} s\" }} }}"
+            );
+        }
+        for dof in 1..=loaded {
+            let force = PULSE * 1000.0 * self.between(-3.0, 3.0);
+            let _ = writeln!(
+                text,
+                "[[excitation.force]]\ndof = {dof}\nimpulse = {{ amplitude = \"{force:e} N\", width = \"{width_s:e} s\" }}"
+            );
+        }
+        text
+    }
+
     fn chance(&mut self, probability: f64) -> bool {
         self.0.uniform() < probability
     }

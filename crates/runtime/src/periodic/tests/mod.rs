@@ -4,7 +4,6 @@ mod same_bits;
 
 use std::f64::consts::TAU;
 
-use model::channel::Channel;
 use model::equations::RelativeDof;
 use model::sensor::Sensor;
 use model::shaken::{ShakenDynamics, ShakenSpecimen, Shaker};
@@ -13,8 +12,6 @@ use numerics::second_order::SecondOrder;
 
 use super::*;
 use crate::gate::TripKind;
-use crate::interlock::Phase;
-use crate::link::LinkCounts;
 use crate::rig::{Rig, RigFault, ShakenRig, ShakenSensors};
 
 const STEP_S: f64 = 1e-4;
@@ -102,14 +99,7 @@ fn settings(mass: f64, tolerance_m: f64) -> PeriodicSettings {
             refined_estimates: 6,
             most_s: 30.0,
         },
-        limits: Limits {
-            command: vec![5e-3],
-            rate: vec![f64::INFINITY],
-            force: vec![f64::INFINITY],
-            tracking_error: vec![f64::INFINITY],
-            overshoot: f64::INFINITY,
-            step_s: STEP_S,
-        },
+        limits: Limits { command: vec![5e-3], ..Limits::unlimited(1, STEP_S) },
         safe_path: SafePath { hold_s: 0.01, rate_m_s: 0.1 },
     }
 }
@@ -243,9 +233,7 @@ fn a_delayed_sensor_is_brought_in_line() {
 struct WithoutAccelerometer(ShakenRig);
 
 impl Rig for WithoutAccelerometer {
-    fn channels(&self) -> Vec<Channel> {
-        self.0.channels()
-    }
+    crate::hands_on_to!(0);
 
     fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         let health = self.0.measure(ahead, measured);
@@ -255,18 +243,6 @@ impl Rig for WithoutAccelerometer {
 
     fn actuate(&mut self, command: &Motion) {
         self.0.actuate(command);
-    }
-
-    fn on_trip(&mut self, cause: TripKind) {
-        self.0.on_trip(cause);
-    }
-
-    fn disarm(&mut self, left: Phase) {
-        self.0.disarm(left);
-    }
-
-    fn link(&self) -> Option<&LinkCounts> {
-        self.0.link()
     }
 }
 

@@ -51,9 +51,7 @@ fn two_driven(limits: [f64; 3], noise: f64, delays_s: [f64; 3]) -> PeriodicLoop 
             command: vec![command; 2],
             rate: vec![rate; 2],
             force: vec![force; 2],
-            tracking_error: vec![f64::INFINITY; 2],
-            overshoot: f64::INFINITY,
-            step_s: STEP_S,
+            ..Limits::unlimited(2, STEP_S)
         },
         ..settings(3.58, 1e-8)
     };

@@ -107,11 +107,11 @@ impl Case {
             method: Method::RungeKutta4,
             step_s: STEP_S,
             transfer_system: TransferSystem::Ideal,
-            converter: Converter { quantum: 0.0, saturation: f64::INFINITY },
+            converter: Converter::EXACT,
             displacement_noise: 0.0,
             force_noise: 0.0,
             seed: 1,
-            limits: unlimited(1, STEP_S),
+            limits: Limits::unlimited(1, STEP_S),
             safe_path: SafePath { hold_s: 0.05, rate_m_s: 0.02 },
             rule: WorkRule::Held,
             stop_at: f64::INFINITY,
@@ -395,18 +395,6 @@ impl Trace {
 
 pub(crate) fn one(value: f64) -> DMatrix<f64> {
     DMatrix::from_element(1, 1, value)
-}
-
-pub(crate) fn unlimited(count: usize, step_s: f64) -> Limits {
-    let none = vec![f64::INFINITY; count];
-    Limits {
-        command: none.clone(),
-        rate: none.clone(),
-        force: none.clone(),
-        tracking_error: none,
-        overshoot: f64::INFINITY,
-        step_s,
-    }
 }
 
 /// A smooth ground motion that excites all three modes, the same at every rate.
