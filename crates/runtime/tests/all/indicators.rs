@@ -227,7 +227,7 @@ fn the_frequency_evaluation_index_finds_the_delay_of_the_rig_through_noise() {
         let case = Case::benchmark().with_noise(3).with_delay(samples);
         let seen = run(&case, case.split(), 12);
         // Once the first window is full, and while the motion stands well above the noise.
-        let moving = seen.iter().filter(|s| (2.0..5.0).contains(&s.t));
+        let moving = seen.iter().filter(|s| (2.1..5.0).contains(&s.t));
         let told: Vec<(f64, f64)> =
             moving.map(|s| s.spectral.expect("there is motion enough")).collect();
         let worst =
