@@ -42,9 +42,9 @@ pub enum Method {
     Rk4,
     /// Exact for a linear structure, by the matrix exponential.
     Exact {
-        /// What the load is taken to do between two steps.
-        #[key(default = "zero")]
-        hold: Hold,
+        /// What the load is taken to do between two steps. Absent: `zero`, the last one held; in a
+        /// trace, whose forces are measured before the step, `first`, on a straight line.
+        hold: Option<Hold>,
     },
     /// Average acceleration (Newmark); implicit.
     Newmark {

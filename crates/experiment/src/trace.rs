@@ -43,7 +43,8 @@ pub struct TraceSpec {
     #[key(default = {})]
     pub steps: StepsSpec,
     /// Difference of both sides that counts as none, the root of the summed squares of its
-    /// coefficients. Noise sets a floor of 2.5 standard deviations. Absent: a millionth of `target`.
+    /// coefficients; at most a tenth of `target`. Noise sets a floor of 2.5 standard deviations.
+    /// Absent: a millionth of `target`.
     #[key(length, of_dof, positive)]
     tolerance_m: Option<f64>,
     /// How the target is corrected. The surrogate is for rigs whose noise hides differences.

@@ -283,6 +283,13 @@ pub enum Error {
     /// Loads that are not in phase.
     #[error("{place} is not in phase with the other loads: all act as cosines of one phase")]
     Phases { place: String },
+    /// More mass is taken out of the measured force than is simulated.
+    #[error(
+        "trace.inertia_compensation is {declared_kg} kg at {place}, where {} kg are simulated: it is \
+         the part of those that stands in the laboratory; declare that, or nothing",
+        crate::words::number(*simulated_kg)
+    )]
+    Compensation { place: String, declared_kg: f64, simulated_kg: f64 },
     /// The specimen of an iterative test.
     #[error("the specimen on the virtual shaker: {0}")]
     Specimen(#[from] ShakenError),

@@ -92,7 +92,13 @@ impl Journal {
             return Err(Error::NotAJournal { path: path.to_owned(), what: kind.what });
         }
         let Some(rest) = bytes.strip_prefix(head.as_bytes()) else {
-            return Err(Error::OtherStudy { path: path.to_owned() });
+            // A head alone keeps nothing of the other study.
+            if bytes.split_inclusive(|&byte| byte == b'\n').skip(1).any(|l| checked(l).is_some()) {
+                return Err(Error::OtherStudy { path: path.to_owned() });
+            }
+            journal.cut(0)?;
+            journal.write(head.as_bytes())?;
+            return Ok((journal, Vec::new()));
         };
         let (mut found, mut length, mut seen, mut bad) = (Vec::new(), 0, 0, 0);
         for line in rest.split_inclusive(|&byte| byte == b'\n') {

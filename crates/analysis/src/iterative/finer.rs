@@ -81,7 +81,7 @@ impl Finer {
     /// Between the points of the continuation: closer together, where a spring is
     /// sampled in time, one sample more in contact can turn a frequency back.
     fn find_folds(&mut self) {
-        let mut at = 1;
+        let (mut at, mut turned) = (1, None);
         while at + 1 < self.nodes.len() {
             let [before, here, after] = [at - 1, at, at + 1].map(|k| self.hz(k));
             at += 1;
@@ -89,7 +89,18 @@ impl Finer {
                 let left = self.nodes.len() - at;
                 let fold = self.sharpen(at - 1);
                 let amplitude_m = self.nodes[fold].point.fundamental[0].norm();
-                self.folds.push(Mark { frequency_hz: self.hz(fold), amplitude_m });
+                let mark = Mark { frequency_hz: self.hz(fold), amplitude_m };
+                let up = here > before;
+                match self.folds.last_mut() {
+                    // A frequency that turns back twice to one side turned back once.
+                    Some(last) if turned == Some(up) => {
+                        if (mark.frequency_hz > last.frequency_hz) == up {
+                            *last = mark;
+                        }
+                    }
+                    _ => self.folds.push(mark),
+                }
+                turned = Some(up);
                 // The next of the continuation's points again.
                 at = self.nodes.len() - left;
             }

@@ -1,6 +1,6 @@
 //! Peaks and folds of a response, as far as its points tell them.
 
-use numerics::continuation;
+use numerics::continuation::Fold;
 use serde::Serialize;
 
 use super::TracePoint;
@@ -59,6 +59,8 @@ pub struct FoldMark {
     /// Half-width of the amplitude's interval, m.
     #[serde(rename = "amplitude_interval_m")]
     pub interval_m: f64,
+    /// Whether residuals and noise of the points may explain it: it may be none.
+    pub doubtful: bool,
 }
 
 /// A parabola may rise above the largest point by this share of it.
@@ -114,20 +116,16 @@ fn parabola(points: [(f64, f64); 3]) -> Option<Mark> {
 }
 
 /// A fold as the points around it tell it.
-pub fn fold(points: &[TracePoint], fold: &continuation::Fold) -> Option<FoldMark> {
-    let frequency_hz = fold.unknowns.last().copied()?;
-    if fold.others.iter().any(|other| other.first + other.shares.len() > points.len()) {
-        return None;
-    }
+pub(super) fn fold(points: &[TracePoint], fold: &Fold) -> FoldMark {
     let (amplitude_m, apart) = fold.of(|k| points[k].amplitude_m(0));
-    let interval = |k: usize| points[k].interval_m.first().copied().unwrap_or(f64::NAN);
-    let shares = fold.best.shares.iter().enumerate();
-    let own = shares.map(|(i, share)| (share * interval(fold.best.first + i)).powi(2));
-    Some(FoldMark {
-        mark: Mark { frequency_hz, amplitude_m },
+    let shares = fold.best.shares.iter().zip(&points[fold.best.first..]);
+    let own = shares.map(|(share, point)| (share * point.interval_m[0]).powi(2));
+    FoldMark {
+        mark: Mark { frequency_hz: fold.unknowns.last().copied().unwrap_or(f64::NAN), amplitude_m },
         interval_hz: fold.interval,
         interval_m: apart + own.sum::<f64>().sqrt(),
-    })
+        doubtful: fold.doubtful,
+    }
 }
 
 #[cfg(test)]

@@ -12,15 +12,17 @@ mod error_bar;
 mod finer;
 mod marks;
 mod reference;
+mod refine;
 
-pub use bias::bias_m;
+pub use bias::{bias_m, unmatched_share};
 pub use error_bar::Amplification;
-pub use marks::{FoldMark, Mark, Peak, PeakFrom, fold, peak};
+pub use marks::{FoldMark, Mark, Peak, PeakFrom, peak};
 pub use reference::{Branch, ReferencePoint, WholeStructure};
+pub use refine::jumped;
 
 use model::periodic::{Coefficients, Orbit};
 use numerics::continuation::{
-    Advance, Continuation, Corrector, Course, End, Evaluation, Fold, Point, Problem, Space,
+    self, Advance, Continuation, Corrector, Course, End, Evaluation, Point, Problem, Space,
     Surrogate, SurrogateRule,
 };
 
@@ -160,6 +162,10 @@ pub struct Trace<X: PeriodicExperiment> {
     /// All evaluations, where a surrogate makes few for each point.
     pool: Vec<Trial>,
     failures: usize,
+    /// Index of the point that was made last.
+    newest: usize,
+    /// Points that may still be put in at the last fold.
+    halvings: usize,
 }
 
 /// The experiment as equations.
@@ -225,15 +231,40 @@ impl<X: PeriodicExperiment> Trace<X> {
             .then(|| SurrogateRule { scale: settings.space().scale, most: SURROGATE_EVALUATIONS });
         let matching = Matching { experiment, settings, trials: Vec::new(), log: Vec::new() };
         let problem = Surrogate::new(matching, rule);
-        let (points, pool) = (Vec::new(), Vec::new());
-        Self { problem, run, points, amplification: None, pool, failures: 0 }
+        Self {
+            problem,
+            run,
+            points: Vec::new(),
+            amplification: None,
+            pool: Vec::new(),
+            failures: 0,
+            newest: 0,
+            halvings: 0,
+        }
     }
 
     /// Tries for one more point.
     pub fn advance(&mut self) -> Result<Advance, X::Error> {
+        if let Some(at) = self.coarse_chord() {
+            self.halvings -= 1;
+            if !self.run.insert(&mut self.problem, at)? {
+                self.halvings = 0;
+                self.failures += 1;
+                return Ok(Advance::Failed);
+            }
+            self.keep(at + 1)?;
+            return Ok(Advance::Point);
+        }
         let advance = self.run.advance(&mut self.problem)?;
         match advance {
-            Advance::Point => self.keep()?,
+            Advance::Point if self.has_jumped() && self.run.retreat() => {
+                self.failures += 1;
+                return Ok(Advance::Failed);
+            }
+            Advance::Point => {
+                self.keep(self.points.len())?;
+                self.halvings = refine::MOST_HALVINGS;
+            }
             Advance::Failed => self.failures += 1,
             Advance::Ended(_) => {}
         }
@@ -249,8 +280,9 @@ impl<X: PeriodicExperiment> Trace<X> {
         }
     }
 
-    fn keep(&mut self) -> Result<(), X::Error> {
-        let Some(mut point) = self.run.points().last().cloned() else { return Ok(()) };
+    /// Keeps the point of the run with this index, averaged as long as it pays.
+    fn keep(&mut self, at: usize) -> Result<(), X::Error> {
+        let Some(mut point) = self.run.points().get(at).cloned() else { return Ok(()) };
         let matching = &mut self.problem.inner;
         let mut trials = std::mem::take(&mut matching.trials);
         let far = |t: &Trial| -> f64 {
@@ -271,7 +303,7 @@ impl<X: PeriodicExperiment> Trace<X> {
                 if left.norm() <= corrector.accepted(&left) {
                     break;
                 }
-                let Some(unknowns) = self.run.polished(&left.residual) else { break };
+                let Some(unknowns) = self.run.polished(at, &left.residual) else { break };
                 let (there, trial) = matching.carefully(&unknowns)?;
                 trials.push(trial);
                 if there.norm() >= left.norm() {
@@ -279,9 +311,9 @@ impl<X: PeriodicExperiment> Trace<X> {
                 }
                 index = trials.len() - 1;
                 left = there;
-                self.run.amend_last(unknowns, left.clone());
+                self.run.amend(at, unknowns, left.clone());
             }
-            point = self.run.points().last().cloned().unwrap_or(point);
+            point = self.run.points().get(at).cloned().unwrap_or(point);
             point.evaluation = left;
         }
         let trial = &trials[index];
@@ -297,7 +329,8 @@ impl<X: PeriodicExperiment> Trace<X> {
             self.amplification = Some(found);
         }
         let known = error_bar::known(trial, &point.evaluation, self.amplification.as_ref());
-        self.points.push(TracePoint {
+        self.newest = at;
+        let kept = TracePoint {
             frequency_hz: point.parameter(),
             orbit: trial.orbit.clone(),
             fundamental: known.fundamental,
@@ -305,19 +338,27 @@ impl<X: PeriodicExperiment> Trace<X> {
             rig_time_s: trials.iter().map(|t| t.orbit.time_s).sum(),
             failures: std::mem::take(&mut self.failures),
             point,
-        });
+        };
+        self.points.insert(at, kept);
         Ok(())
     }
 
-    /// The points so far.
+    /// The points so far, in the order of the branch.
     pub fn points(&self) -> &[TracePoint] {
         &self.points
     }
 
+    /// The point that was made last: not the last of the branch if it is one more at a fold.
+    pub fn newest(&self) -> Option<&TracePoint> {
+        self.points.get(self.newest)
+    }
+
     /// Where the frequency turns back: from the points as they are known at last.
-    pub fn folds(&self) -> Vec<Fold> {
+    pub fn folds(&self) -> Vec<FoldMark> {
+        let space = self.problem.inner.settings.space();
         let points: Vec<Point> = self.points.iter().map(|p| p.point.clone()).collect();
-        numerics::continuation::folds(&self.problem.inner.settings.space(), &points)
+        let folds = continuation::folds(&space, &points);
+        folds.iter().map(|fold| marks::fold(&self.points, fold)).collect()
     }
 
     /// Every evaluation since this was last asked.

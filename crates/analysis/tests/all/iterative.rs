@@ -270,7 +270,7 @@ fn the_bilinear_rig_is_followed_through_both_folds() {
             .map(|p| (p.frequency_hz, p.amplitude_m(0), p.point.iterations))
             .collect();
         assert_eq!(end, Ok(End::Bound), "{simulated_kg} kg: {points:?}");
-        let folds: Vec<f64> = trace.folds().iter().map(|f| f.unknowns[6]).collect();
+        let folds: Vec<f64> = trace.folds().iter().map(|f| f.mark.frequency_hz).collect();
         assert_eq!(folds.len(), 2, "{simulated_kg} kg: {folds:?} {points:?}");
         let (low, high) = (folds[0].min(folds[1]), folds[0].max(folds[1]));
         assert!((low - 13.9093).abs() < 0.005, "{simulated_kg} kg: {folds:?}");

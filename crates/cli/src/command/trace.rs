@@ -43,7 +43,7 @@ pub(super) fn trace(arguments: &TraceArguments, output: Output) -> Result<Exit, 
     Ok(match traced.outcome.ended {
         Ended::Tripped(_) => Exit::Tripped,
         Ended::Stopped => Exit::Stopped,
-        ended if ended.is_complete() => shown,
+        ended if ended.is_complete() => Exit::of_verdict(&traced.verdict, shown),
         ended if ended.is_final() => Exit::Incomplete,
         _ => Exit::Failed,
     })
@@ -57,6 +57,7 @@ fn words(title: &str, traced: &Traced) -> Words {
     if let Some(why) = &found.still {
         words.line(format!("nothing moved: {why}"));
     }
+    traced.verdict.lines().iter().for_each(|line| words.line(line));
     words.line("");
     let mut marks = Table::new(&["", "amplitude", "frequency [Hz]"]);
     for (place, peak) in places.iter().zip(&found.peaks) {
@@ -69,7 +70,8 @@ fn words(title: &str, traced: &Traced) -> Words {
     for fold in &found.folds {
         let value = plus_minus(1e3 * fold.mark.amplitude_m, 1e3 * fold.interval_m);
         let at = plus_minus(fold.mark.frequency_hz, fold.interval_hz);
-        marks.row([&titled("fold", &unit), &value, &at]);
+        let name = if fold.doubtful { "fold (doubtful)" } else { "fold" };
+        marks.row([&titled(name, &unit), &value, &at]);
     }
     for fold in found.reference.iter().flat_map(|reference| &reference.folds) {
         let name = titled("fold of the model", &unit);
@@ -91,6 +93,10 @@ fn words(title: &str, traced: &Traced) -> Words {
     let rows = [
         ("largest deviation from the reference [% of peak]", compared),
         ("largest bias of the simulation [% of peak]", found.largest_bias_percent.map(number)),
+        (
+            "unmatched harmonics [% of the load's power]",
+            found.largest_unmatched_percent.filter(|percent| *percent > 0.01).map(number),
+        ),
         ("corrections per point", corrections),
         ("evaluations", Some(found.evaluations.to_string())),
         ("time on the rig [min]", Some(number(found.rig_time_s / 60.0))),

@@ -28,4 +28,6 @@ mod sweep;
 mod sweep_rows;
 mod tidy;
 mod trace;
+mod trace_intervals;
+mod trace_verdict;
 mod verdict;

@@ -10,7 +10,7 @@ use runtime::record::Record;
 
 /// A mass on a spring on the shaker, another simulated on top; the lower mass is
 /// split, and the simulated part of it stands in the laboratory.
-fn file(excitation: &str, trace: &str) -> String {
+pub(crate) fn file(excitation: &str, trace: &str) -> String {
     format!(
         "title = \"Two masses\"\nduration = \"1 s\"\n\
          [structure]\nnames = [\"low\", \"high\"]\n\
@@ -28,10 +28,10 @@ fn file(excitation: &str, trace: &str) -> String {
     )
 }
 
-const FORCE: &str = "[[excitation.force]]\ndof = \"high\"\n\
+pub(crate) const FORCE: &str = "[[excitation.force]]\ndof = \"high\"\n\
                      harmonic = { amplitude = \"5 N\", frequency = \"8 Hz\" }";
 
-fn linear() -> String {
+pub(crate) fn linear() -> String {
     file(FORCE, "frequency = [\"4 Hz\", \"14 Hz\"]\ntolerance = \"100 nm\"")
 }
 
@@ -406,7 +406,7 @@ fn a_response_beyond_the_target_is_no_whole_trace() {
     assert_eq!((&summary["ended"], &summary["complete"]), (&"limit".into(), &false.into()));
     assert!(summary["reason"].as_str().unwrap().contains("beyond the limit `trace.target`"));
     let page = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
-    assert!(page.contains("Not the whole band"));
+    assert!(page.contains("Doubtful: not the whole band"));
     assert!(rows(&lab.path("out")).len() > 2);
 }
 
@@ -473,7 +473,7 @@ fn without_a_load_nothing_moves() {
 /// A two-storey building that touches a stop 1 mm away. Its folds by an
 /// independent harmonic balance (25 harmonics, 1024 samples, Newton's method with
 /// the amplitude prescribed): 6.84497 Hz at 1.136 mm and 6.88856 Hz at 2.687 mm.
-const STOP: &str = "title = \"Stop\"\nduration = \"2 s\"\n\
+pub(crate) const STOP: &str = "title = \"Stop\"\nduration = \"2 s\"\n\
     [structure]\nnames = [\"low\", \"top\"]\n\
     [structure.shear_building]\nmass = [\"20 kg\", \"15 kg\"]\n\
     stiffness = [\"80 kN/m\", \"60 kN/m\"]\ndamping = [\"40 N s/m\", \"30 N s/m\"]\n\
@@ -508,7 +508,8 @@ fn folds_and_differences_are_those_of_the_branch_and_not_of_its_chords() {
         assert!(of("folds", "frequency_interval_hz") < 3e-3, "{summary}");
         let off = (of("folds", "amplitude_m") - amplitude).abs();
         assert!(off < of("folds", "amplitude_interval_m"), "{summary}");
-        assert!(of("folds", "amplitude_interval_m") < 0.15e-3, "{summary}");
+        // A corner between the points, as at a stop, is counted as well.
+        assert!(of("folds", "amplitude_interval_m") < 0.25e-3, "{summary}");
     }
 }
 

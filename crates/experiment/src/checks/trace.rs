@@ -9,6 +9,8 @@ use keys::tree::{Branch, Node};
 
 /// Fewest samples in a period of the highest harmonic.
 const FEWEST_SAMPLES: f64 = 10.0;
+/// Largest tolerance, as a share of the largest target.
+const LARGEST_TOLERANCE: f64 = 0.1;
 
 impl TraceSpec {
     /// The band goes upwards, and what is matched is recorded.
@@ -23,6 +25,18 @@ impl TraceSpec {
             let message = format!("{harmonics} harmonics are matched and {seen} recorded");
             let error = branch.error(Self::SEEN, message);
             found.push(error.remedy("record at least those that are matched"));
+        }
+        if self.tolerance_m() > LARGEST_TOLERANCE * self.target_m {
+            let message = format!(
+                "a tolerance of {} mm, where no target is beyond {} mm",
+                1e3 * self.tolerance_m(),
+                1e3 * self.target_m
+            );
+            let error = branch.error(Self::TOLERANCE_M, message);
+            found.push(error.remedy(
+                "both sides would agree wherever they are: at most a tenth of `target`, a \
+                 ten-thousandth is usual",
+            ));
         }
     }
 }

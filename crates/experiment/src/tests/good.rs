@@ -385,7 +385,7 @@ fn methods_and_transfer_systems_are_read() {
     assert!(newmark.feedback.stated);
     assert_eq!(
         method("method = \"exact\"\nhold = \"first\"\nstep = \"1 ms\"").method,
-        Method::Exact { hold: Hold::First }
+        Method::Exact { hold: Some(Hold::First) }
     );
     assert_eq!(
         method("method = \"kr_alpha\"\nspectral_radius = 0.8\nstep = \"1 ms\"").method,

@@ -5,13 +5,15 @@
 //! length along the branch, through three, four (either side) or five points. No
 //! choice is always good: few points miss how the branch bends, many swing where
 //! it has a corner. The estimate is the mean of the two in the middle; how far they
-//! all lie apart says what the choice matters.
+//! all lie apart, and from where straight lines from both sides meet, says what the
+//! choice matters.
 
 use std::ops::Range;
 
 use super::jacobian;
-use super::run::chord;
-use super::{Point, Space, norm};
+use super::run::FAR;
+use super::{Evaluation, Point, Space, norm};
+use crate::Vector;
 
 /// A place where the parameter turns back.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,9 +22,13 @@ pub struct Fold {
     pub unknowns: Vec<f64>,
     /// Index of the point next to it.
     pub near: usize,
+    /// Whether the parameter goes back so little that the points' doubt may explain it.
+    pub doubtful: bool,
     /// Half-width of the parameter's interval, in its unit: what the spacing of
     /// the points leaves open, and what their residuals and noise do.
     pub interval: f64,
+    /// What of it the spacing of the points leaves open.
+    pub spacing: f64,
     /// How the points around it are taken together.
     pub best: Estimate,
     /// The ways to do so from which it was chosen.
@@ -61,23 +67,80 @@ impl Fold {
 /// where all estimates agree.
 const DOUBT: f64 = 0.5;
 
+/// The parameter turns back at a fold by more than this many times the points' doubt, at
+/// a clear one by more than the second.
+const LEAST: f64 = 0.5;
+const CLEAR: f64 = 2.0;
+
 /// The folds of a branch.
 pub fn folds(space: &Space, points: &[Point]) -> Vec<Fold> {
-    (1..points.len().saturating_sub(1)).filter_map(|near| fold(space, points, near)).collect()
+    let placed: Vec<Placed> = points.iter().map(|point| Placed::new(space, point)).collect();
+    let clear = turns(&placed, CLEAR);
+    let all = turns(&placed, LEAST).into_iter();
+    all.filter_map(|near| fold(space, &placed, near, !clear.contains(&near))).collect()
 }
 
-fn fold(space: &Space, points: &[Point], near: usize) -> Option<Fold> {
-    let parameter = |k: usize| points[k].parameter();
-    let before = parameter(near) - parameter(near - 1);
-    let after = parameter(near + 1) - parameter(near);
-    if before * after >= 0.0 {
-        return None;
+/// A point put on the branch, as far as its residual tells.
+struct Placed {
+    at: Vector,
+    /// How far that moved it along the (scaled) parameter, and twice its noise.
+    doubt: f64,
+}
+
+impl Placed {
+    fn new(space: &Space, point: &Point) -> Self {
+        let at = space.divided(&point.unknowns);
+        let moved = |residual: &[f64]| {
+            jacobian::solve(&point.jacobian, &point.tangent, residual, 0.0)
+                .filter(|step| norm(step) < FAR)
+        };
+        let Evaluation { residual, scatter } = &point.evaluation;
+        let along = |step: Vector| step[step.len() - 1];
+        let alone = |i: usize| {
+            let mut alone = vec![0.0; residual.len()];
+            alone[i] = scatter[i];
+            moved(&alone).map_or(0.0, along)
+        };
+        let noise: Vec<f64> = (0..scatter.len()).filter(|&i| scatter[i] > 0.0).map(alone).collect();
+        let step = moved(residual).unwrap_or_else(|| Vector::zeros(at.len()));
+        let doubt = step[step.len() - 1].abs() + 2.0 * norm(&noise);
+        Self { at: at + step, doubt }
     }
+
+    fn parameter(&self) -> f64 {
+        self.at[self.at.len() - 1]
+    }
+}
+
+/// The points next to the places where the parameter turns back by more than so many
+/// times what is in doubt.
+fn turns(points: &[Placed], times: f64) -> Vec<usize> {
+    let ahead = |a: usize, b: usize| points[b].parameter() - points[a].parameter();
+    let differ =
+        |a: usize, b: usize| ahead(a, b).abs() > times * (points[a].doubt + points[b].doubt);
+    let mut turns = Vec::new();
+    let Some(first) = (1..points.len()).find(|&k| differ(0, k)) else { return turns };
+    let (mut side, mut top) = (ahead(0, first).signum(), first);
+    for k in first + 1..points.len() {
+        if side * ahead(top, k) >= 0.0 {
+            top = k;
+        } else if differ(top, k) {
+            turns.push(top);
+            (side, top) = (-side, k);
+        }
+    }
+    turns
+}
+
+fn fold(space: &Space, points: &[Placed], near: usize, doubtful: bool) -> Option<Fold> {
+    let scale = space.scale[space.scale.len() - 1];
+    let parameter = |k: usize| points[k].parameter() * scale;
+    let before = parameter(near) - parameter(near.checked_sub(1)?);
     let (low, high) = (near.saturating_sub(2), (near + 2).min(points.len() - 1));
     // Length along the branch from the first of them.
     let mut along = vec![0.0];
     for pair in points[low..=high].windows(2) {
-        along.push(along[along.len() - 1] + norm(&chord(space, &pair[0], &pair[1])));
+        along.push(along[along.len() - 1] + norm(&(&pair[1].at - &pair[0].at)));
     }
     let estimate = |first: usize, last: usize| {
         let lengths = &along[first - low..=last - low];
@@ -90,14 +153,19 @@ fn fold(space: &Space, points: &[Point], near: usize) -> Option<Fold> {
     let mut others = ranges.map(|(first, last)| estimate(first, last)).to_vec();
     others.sort_by(|a, b| a.of(parameter).total_cmp(&b.of(parameter)));
     let best = mean([&others[1], &others[2]], low..high + 1);
+    // Or it has a corner there, on either side of the point next to it.
+    for first in [near.checked_sub(2), Some(near - 1)].into_iter().flatten() {
+        if first >= low && first + 3 <= high {
+            others.extend(corner(first, &along[first - low..], &|k| parameter(first + k)));
+        }
+    }
     let unknowns: Vec<f64> =
-        (0..space.scale.len()).map(|i| best.of(|k| points[k].unknowns[i])).collect();
-    let scale = space.scale[space.scale.len() - 1];
+        (0..space.scale.len()).map(|i| best.of(|k| points[k].at[i]) * space.scale[i]).collect();
     let unsure = best.shares.iter().zip(&points[best.first..]);
-    let unsure = unsure.map(|(share, point)| share * parameter_doubt(point) * scale);
-    let unsure = norm(&unsure.collect::<Vec<_>>());
-    let mut found = Fold { unknowns, near, interval: 0.0, best, others };
-    found.interval = found.of(parameter).1 + unsure;
+    let unsure: Vec<f64> = unsure.map(|(share, point)| share * point.doubt * scale).collect();
+    let mut found = Fold { unknowns, near, doubtful, interval: 0.0, spacing: 0.0, best, others };
+    found.spacing = found.of(parameter).1;
+    found.interval = found.spacing + norm(&unsure);
     found.interval.is_finite().then_some(found)
 }
 
@@ -119,6 +187,17 @@ fn shares(along: &[f64], at: f64) -> Vec<f64> {
     (0..along.len()).map(share).collect()
 }
 
+/// Where the straight line through the first two of four points meets that through the
+/// other two, if that is between them.
+fn corner(first: usize, along: &[f64], value: &dyn Fn(usize) -> f64) -> Option<Estimate> {
+    let slope = |a: usize, b: usize| (value(b) - value(a)) / (along[b] - along[a]);
+    let (left, right) = (slope(0, 1), slope(2, 3));
+    let at = along[1] + (value(2) - value(1) - right * (along[2] - along[1])) / (left - right);
+    let shares = [shares(&along[..2], at), shares(&along[2..4], at)].concat();
+    let is_between = along[1] <= at && at <= along[2];
+    is_between.then(|| Estimate { first, shares: shares.iter().map(|share| 0.5 * share).collect() })
+}
+
 /// Where the polynomial through the points is highest between both ends.
 fn highest(along: &[f64], values: &[f64], (mut low, mut high): (f64, f64)) -> f64 {
     const PARTS: usize = 64;
@@ -135,21 +214,4 @@ fn highest(along: &[f64], values: &[f64], (mut low, mut high): (f64, f64)) -> f6
         (low, high) = ((top - width).max(least), (top + width).min(most));
     }
     top
-}
-
-/// How far a point may lie off the branch along the (scaled) parameter: by its
-/// residual and twice its noise.
-fn parameter_doubt(point: &Point) -> f64 {
-    let moved = |residual: &[f64]| -> f64 {
-        let step = jacobian::solve(&point.jacobian, &point.tangent, residual, 0.0);
-        step.map_or(0.0, |step| step[step.len() - 1])
-    };
-    let scatter = &point.evaluation.scatter;
-    let alone = |i: usize| {
-        let mut alone = vec![0.0; point.evaluation.residual.len()];
-        alone[i] = scatter[i];
-        moved(&alone)
-    };
-    let noise: Vec<f64> = (0..scatter.len()).filter(|&i| scatter[i] > 0.0).map(alone).collect();
-    moved(&point.evaluation.residual).abs() + 2.0 * norm(&noise)
 }

@@ -111,6 +111,11 @@ impl Space {
             && self.radii.iter().all(|&(at, count, most)| norm(&unknowns[at..at + count]) <= most)
     }
 
+    /// How far apart two places are, scaled.
+    pub fn distance(&self, a: &[f64], b: &[f64]) -> f64 {
+        norm(&(self.divided(b) - self.divided(a)))
+    }
+
     /// The unknowns in their own units.
     fn real(&self, scaled: &Vector) -> Vec<f64> {
         // Dividing and multiplying may cost the last bit: a limit stays a limit.

@@ -90,7 +90,7 @@ pub struct Continuation {
 }
 
 /// A correction of a point that was found is shorter than this, scaled.
-const FAR: f64 = 0.3;
+pub(super) const FAR: f64 = 0.3;
 /// Values of a sweep, or tries at the shortest step, that may fail in a row.
 const MOST_FAILURES: usize = 4;
 
@@ -374,49 +374,93 @@ impl Continuation {
         });
     }
 
-    /// Where the last point would be if `residual` were taken off it, in its
-    /// unknowns' own units: for a residual that is known better than it was when
-    /// the point was found. `None` if that leads far away or beyond a limit.
-    pub fn polished(&self, residual: &[f64]) -> Option<Vec<f64>> {
-        let last = self.points.last()?;
+    /// Where a point would be if `residual` were taken off it, in its unknowns' own
+    /// units: for a residual that is known better than it was when the point was found.
+    /// `None` if that leads far away or beyond a limit.
+    pub fn polished(&self, at: usize, residual: &[f64]) -> Option<Vec<f64>> {
+        let point = self.points.get(at)?;
         let row = match self.course {
-            Course::Arclength { .. } => last.tangent.clone(),
-            Course::Sweep { .. } => along_parameter(last.unknowns.len(), 1.0),
+            Course::Arclength { .. } => point.tangent.clone(),
+            Course::Sweep { .. } => along_parameter(point.unknowns.len(), 1.0),
         };
-        let step = jacobian::solve(&last.jacobian, &row, residual, 0.0);
+        let step = jacobian::solve(&point.jacobian, &row, residual, 0.0);
         let step = step.filter(|step| norm(step) < FAR)?;
-        let real = self.space.real(&(self.space.divided(&last.unknowns) + step));
+        let real = self.space.real(&(self.space.divided(&point.unknowns) + step));
         self.space.allows(&real).then_some(real)
     }
 
-    /// Puts the last point where it was found to be by better means.
-    pub fn amend_last(&mut self, unknowns: Vec<f64>, evaluation: Evaluation) {
-        if let Some(last) = self.points.last_mut() {
-            last.unknowns = unknowns;
-            last.evaluation = evaluation;
-            last.evaluations += 1;
+    /// Puts a point where it was found to be by better means.
+    pub fn amend(&mut self, at: usize, unknowns: Vec<f64>, evaluation: Evaluation) {
+        if let Some(point) = self.points.get_mut(at) {
+            point.unknowns = unknowns;
+            point.evaluation = evaluation;
+            point.evaluations += 1;
         }
     }
 
-    /// The branch half way between two places on it, all in the unknowns' own
-    /// units: the root in the plane that halves their chord. `None` if there is
-    /// none nearby. For problems without noise.
+    /// Takes the last point back, for a step of half its length. Whether one as short
+    /// may be tried.
+    pub fn retreat(&mut self) -> bool {
+        let (Course::Arclength { steps, .. }, [.., a, b]) = (&self.course, &self.points[..]) else {
+            return false;
+        };
+        let step = steps.shrink * norm(&chord(&self.space, a, b));
+        if step < self.shortest(*steps) {
+            return false;
+        }
+        self.points.pop();
+        (self.end, self.step, self.jacobian) = (None, step, known_jacobian(&self.points));
+        true
+    }
+
+    /// Makes a point half way between one and the next. Whether there was one.
+    pub fn insert<P: Problem>(&mut self, problem: &mut P, at: usize) -> Result<bool, P::Error> {
+        let [a, b] = [at, at + 1].map(|k| self.space.divided(&self.points[k].unknowns));
+        let known = known_jacobian(&self.points[..=at]);
+        let Some((found, tangent)) = self.halved(problem, a, b, known)? else { return Ok(false) };
+        let jacobian = found.jacobian.unwrap_or_else(|| self.points[at].jacobian.clone());
+        let point = Point {
+            unknowns: self.space.real(&found.at),
+            evaluation: found.evaluation,
+            tangent,
+            jacobian,
+            iterations: found.iterations,
+            evaluations: found.evaluations,
+        };
+        self.points.insert(at + 1, point);
+        Ok(true)
+    }
+
+    /// The branch half way between two places on it, all in the unknowns' own units.
+    /// `None` if there is none nearby. For problems without noise.
     pub fn between<P: Problem>(
         &self,
         problem: &mut P,
         a: &[f64],
         b: &[f64],
     ) -> Result<Option<Vec<f64>>, P::Error> {
-        let (from, to) = (self.space.divided(a), self.space.divided(b));
+        let found = self.halved(problem, self.space.divided(a), self.space.divided(b), None)?;
+        Ok(found.map(|(found, _)| self.space.real(&found.at)))
+    }
+
+    /// The root in the plane that halves the chord of two scaled places, with the chord's
+    /// direction; `None` if there is none nearby.
+    fn halved<P: Problem>(
+        &self,
+        problem: &mut P,
+        from: Vector,
+        to: Vector,
+        jacobian: Option<Matrix>,
+    ) -> Result<Option<(Corrected, Vector)>, P::Error> {
         let middle = 0.5 * (&from + &to);
         let (row, length) = unit(to - from);
         if length == 0.0 || !self.space.allows_scaled(&middle) {
             return Ok(None);
         }
         let start = middle.clone();
-        let found = self.corrector.correct(problem, &self.space, start, &row, None)?;
+        let found = self.corrector.correct(problem, &self.space, start, &row, jacobian)?;
         let is_near = found.converged && norm(&(&found.at - middle)) <= 0.5 * length;
-        Ok(is_near.then(|| self.space.real(&found.at)))
+        Ok(is_near.then_some((found, row)))
     }
 }
 
@@ -429,7 +473,7 @@ fn along_parameter(unknowns: usize, sign: f64) -> Vector {
     Vector::from_fn(unknowns, |i, _| if i + 1 == unknowns { sign } else { 0.0 })
 }
 
-pub(super) fn chord(space: &Space, a: &Point, b: &Point) -> Vector {
+fn chord(space: &Space, a: &Point, b: &Point) -> Vector {
     Vector::from_fn(a.unknowns.len(), |i, _| (b.unknowns[i] - a.unknowns[i]) / space.scale[i])
 }
 

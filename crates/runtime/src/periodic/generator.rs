@@ -211,6 +211,11 @@ impl Generator {
         self.now.iter().all(|c| c.0[1..].iter().all(|&v| v == 0.0))
     }
 
+    /// The target's mean.
+    pub(super) fn mean(&self, dof: usize) -> f64 {
+        self.now[dof].0[0]
+    }
+
     /// Another mean, the rest as it is.
     pub(super) fn set_mean(&mut self, dof: usize, mean: f64) {
         self.from[dof].0[0] = mean;

@@ -6,6 +6,7 @@
 
 mod aligned;
 mod desk;
+mod following;
 mod generator;
 mod numerical;
 mod settling;
@@ -34,6 +35,7 @@ use crate::source::{Proposal, Scene, Source, not_converged};
 use crate::tick::{Frames, Loop, Observers};
 use aligned::Aligned;
 pub(crate) use desk::{Desk, Errand, Wanted, desk};
+use following::Following;
 use generator::Generator;
 use numerical::{Numerical, Ticks};
 use settling::History;
@@ -104,6 +106,8 @@ pub struct PeriodicSource {
     windows: Windows,
     stretch: Stretch,
     history: History,
+    /// How the target's means follow the rig's, one per DOF.
+    following: Vec<Following>,
     /// Whether a period ends with the stretch.
     period_ends: bool,
     /// The target of this tick.
@@ -228,6 +232,7 @@ impl PeriodicSource {
             stretch: Stretch::new(dofs),
             period_ends: false,
             history: History::new(settings.settling, dofs * (2 * seen + 1)),
+            following: vec![Following::default(); dofs],
             desired: Motion::rest(dofs),
             estimate: vec![Coefficients::zeros(seen); 4 * dofs],
             ticks_of_point: 0,
@@ -245,6 +250,7 @@ impl PeriodicSource {
         self.late = (std::f64::consts::TAU * self.late_cycles()).sin_cos();
         self.windows.restart();
         self.history.restart();
+        self.following.fill(Following::default());
         self.ticks_of_point = 0;
         self.most_ticks = self.in_ticks(self.settings.settling.most_s);
         self.settled = false;
@@ -388,8 +394,9 @@ impl PeriodicSource {
             return;
         }
         if self.settings.mean == Mean::Followed {
-            for dof in 0..dofs {
-                self.generator.set_mean(dof, self.estimate[dof].0[0]);
+            for (dof, following) in self.following.iter_mut().enumerate() {
+                let mean = following.next(self.generator.mean(dof), self.estimate[dof].0[0]);
+                self.generator.set_mean(dof, mean);
             }
         }
         self.settled = self.history.add(&self.estimate);

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use model::compensator::{Compensator, Design, ShapingDesign};
 use model::equations::ConnectedElement;
 use model::error::MatrixName;
-use model::integrator::{Method, Options, unstable_step};
+use model::integrator::{Hold, Method, Options, unstable_step};
 use model::partition::{LoadPattern, Partition, PartitionError, Substructures};
 use model::sensor::Converter;
 use model::structure::Structure;
@@ -224,7 +224,7 @@ fn motion_detail(experiment: &Experiment) -> MotionDetail {
 fn integrator_options(experiment: &Experiment) -> Options {
     let (method, iterations) = match experiment.integrator.method {
         closed_loop::Method::Rk4 => (Method::RungeKutta4, 1),
-        closed_loop::Method::Exact { hold } => (Method::Exact(hold), 1),
+        closed_loop::Method::Exact { hold } => (Method::Exact(hold.unwrap_or(Hold::Zero)), 1),
         closed_loop::Method::Newmark { iterations } => (Method::Newmark, iterations),
         closed_loop::Method::ImplicitEuler { iterations } => (Method::ImplicitEuler, iterations),
         closed_loop::Method::Cr => (Method::ChenRicles, 1),

@@ -7,6 +7,7 @@ mod resumed;
 mod saved;
 mod setup;
 mod study;
+mod verdict;
 
 pub use crate::interface_dof::{Place, common_unit};
 pub use bench::{Bench, Pace, Rested};
@@ -40,18 +41,15 @@ impl Ended {
     pub fn words(&self) -> String {
         match self {
             Self::Course(End::Bound) => "the response is followed to the end of the band".into(),
-            Self::Course(End::Limit) => "the response goes on beyond the limit `trace.target`; \
-                 nothing there was tried"
+            Self::Course(End::Limit) => "the rig would need a target beyond the limit \
+                 `trace.target`; nothing there was tried"
                 .into(),
             Self::Course(End::Complete) => "all frequencies are done".into(),
             Self::Course(End::MostPoints) => "the greatest number of points is reached".into(),
             Self::Course(End::NoStart) => "no first point was found: both sides did not come \
-                 together at the first frequency; try another one, a larger target limit or a \
-                 larger tolerance"
+                 together at the first frequency"
                 .into(),
-            Self::Course(End::Stuck) => "no further point was found, however short the step; try \
-                 other scales, a larger tolerance or a longer settling"
-                .into(),
+            Self::Course(End::Stuck) => "no further point was found, however short the step".into(),
             Self::Tripped(trip) => format!("the rig tripped: {}", trip.text()),
             Self::Stopped => "stopped by the operator; the same command goes on from here".into(),
             Self::Gone => "the thread of the loop ended".into(),
@@ -107,8 +105,8 @@ pub fn follow<E>(
         match advance {
             Ok(Advance::Point) => {
                 let known = trace.experiment_mut().is_replaying();
-                if let Some(point) = trace.points().last() {
-                    kept(if known { News::KnownPoint(point) } else { News::Point(point) })?;
+                if let Some(point) = trace.newest() {
+                    kept(if known { News::KnownPoint } else { News::Point(point) })?;
                 }
             }
             Ok(Advance::Failed) => {}
@@ -131,5 +129,5 @@ pub enum News<'a> {
     /// A point of the response.
     Point(&'a TracePoint),
     /// A point that follows from what was known before.
-    KnownPoint(&'a TracePoint),
+    KnownPoint,
 }

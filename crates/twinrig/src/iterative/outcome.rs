@@ -2,20 +2,25 @@
 
 use std::path::Path;
 
-use analysis::iterative::{Branch, FoldMark, Mark, Peak, TracePoint, Trial, bias_m, fold, peak};
+use analysis::iterative::{Branch, FoldMark, Mark, Peak, TracePoint, Trial, peak};
 use model::channel::Channel;
-use numerics::continuation::Fold;
 use runtime::record::{Header, Options, RecordError, Recorder, Role};
 use serde::{Serialize, Serializer};
 
+use super::verdict::verdict;
 use super::{Ended, Place, Setup};
+use crate::verdict::Verdict;
 
 /// What a trace has found; serialised, its summary.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
+    /// How far it can be trusted.
+    pub verdict: Verdict,
     /// How it ended.
     pub ended: Ended,
     complete: bool,
+    /// Lowest and highest frequency that were asked for, Hz.
+    pub band_hz: (f64, f64),
     /// The points.
     #[serde(serialize_with = "length")]
     pub points: Vec<TracePoint>,
@@ -40,6 +45,12 @@ pub struct Outcome {
     /// What the simulation adds to or takes from the amplitude at every point, m.
     #[serde(skip)]
     pub biases_m: Vec<Option<f64>>,
+    /// What the rig does in harmonics that are not matched, over the load's power, at every
+    /// point.
+    #[serde(skip)]
+    pub unmatched_shares: Vec<Option<f64>>,
+    /// The largest of them, where the response is at least a tenth of its peak, %.
+    pub largest_unmatched_percent: Option<f64>,
     /// Largest bias, of the largest amplitude, %.
     pub largest_bias_percent: Option<f64>,
     /// How many points took 0, 1, 2 … corrections.
@@ -66,7 +77,7 @@ impl Outcome {
         setup: &Setup<'_>,
         points: Vec<TracePoint>,
         trials: &[Trial],
-        folds: &[Fold],
+        folds: Vec<FoldMark>,
         ended: Ended,
     ) -> Self {
         let (assembly, places) = (setup.assembly(), Place::all(setup.assembly()));
@@ -77,12 +88,7 @@ impl Outcome {
             None => (0..places.len()).filter_map(|dof| peak(&points, dof, is_linear)).collect(),
             Some(_) => Vec::new(),
         };
-        let (loads, compensated) = (setup.amplitudes(), setup.compensated_kg());
-        let bias = |point: &TracePoint| {
-            let numerical = &assembly.substructures.numerical;
-            bias_m(numerical, loads, &compensated, point.frequency_hz, &point.orbit)
-        };
-        let biases_m: Vec<Option<f64>> = points.iter().map(bias).collect();
+        let biases_m: Vec<Option<f64>> = points.iter().map(|point| setup.bias_m(point)).collect();
         let percent = |part: f64, whole: f64| {
             let share = 100.0 * part / whole;
             (still.is_none() && share.is_finite()).then_some(share)
@@ -97,24 +103,34 @@ impl Outcome {
             let sizes = branch.points.iter().map(|point| point.fundamental[dof].norm());
             percent(all.reduce(f64::max)?, sizes.fold(0.0, f64::max))
         });
+        let unmatched_shares: Vec<Option<f64>> =
+            points.iter().map(|point| setup.unmatched_share(point)).collect();
+        let least_m = peaks.first().map_or(f64::INFINITY, |peak| 0.1 * peak.mark.amplitude_m);
+        let large =
+            points.iter().zip(&unmatched_shares).filter(|(p, _)| p.amplitude_m(0) >= least_m);
+        let largest_unmatched = large.filter_map(|(_, share)| *share).reduce(f64::max);
         let mut corrections: Vec<usize> = points.iter().map(|p| p.point.iterations).collect();
         corrections.sort_unstable();
         let most = corrections.last().copied().unwrap_or(0);
         let count = |n: usize| corrections.iter().filter(|&&corrected| corrected == n).count();
         let reference_folds = reference.as_ref().map(|branch| branch.folds.clone());
-        Self {
+        let mut found = Self {
+            verdict: Verdict::default(),
             ended,
             complete: ended.is_complete(),
+            band_hz: setup.spec().band_hz(),
             interface: places.iter().map(|place| place.name.clone()).collect(),
             interface_units: places.iter().map(Place::unit).collect(),
             moved: still.is_none(),
-            folds: folds.iter().filter_map(|one| fold(&points, one)).collect(),
+            folds,
             reference_folds_hz: reference_folds
                 .as_ref()
                 .map(|folds| folds.iter().map(|fold| fold.frequency_hz).collect()),
             reference_folds,
             largest_difference_percent: largest_difference_percent.reduce(f64::max),
             largest_bias_percent,
+            largest_unmatched_percent: largest_unmatched.map(|share| 100.0 * share),
+            unmatched_shares,
             iterations: (0..=most).map(count).collect(),
             median_iterations: corrections.get(corrections.len() / 2).copied(),
             evaluations: trials.len(),
@@ -127,7 +143,9 @@ impl Outcome {
             peaks,
             reference,
             biases_m,
-        }
+        };
+        found.verdict = verdict(setup, &places, &found);
+        found
     }
 
     /// How far a point lies from the whole structure's response, m, where that is known.
@@ -174,9 +192,10 @@ impl Outcome {
             let difference = move |k| self.difference_m(k, dof).unwrap_or(f64::NAN);
             add(format!("difference_from_reference_{unit}"), Box::new(difference));
         }
-        let rest: [(&str, Reading<'_>); 8] = [
+        let rest: [(&str, Reading<'_>); 9] = [
             ("bias_m", Box::new(|k| self.biases_m[k].unwrap_or(f64::NAN))),
             ("residual_m", Box::new(|k| points[k].point.evaluation.norm())),
+            ("unmatched_share", Box::new(|k| self.unmatched_shares[k].unwrap_or(f64::NAN))),
             ("scatter_m", Box::new(|k| points[k].point.evaluation.noise())),
             ("iterations", Box::new(|k| points[k].point.iterations as f64)),
             ("evaluations", Box::new(|k| points[k].point.evaluations as f64)),

@@ -7,9 +7,7 @@ use model::periodic::Coefficients;
 
 use super::{Ended, Outcome, Place, Setup, common_unit};
 use crate::page::text::{label, number, plus_minus};
-use crate::page::{
-    Axis, Block, Figure, Grade, KeyNumber, Page, Pane, Point, Role, Section, Series,
-};
+use crate::page::{Axis, Block, Figure, KeyNumber, Page, Pane, Point, Role, Section, Series};
 use crate::page::{Shape, Symbol, Table, Verdict, Width};
 
 /// Samples of a period that is drawn.
@@ -47,19 +45,17 @@ pub fn page(setup: &Setup<'_>, places: &[Place], found: &Outcome) -> Page {
 }
 
 const RESPONSE_NOTE: &str = "Measured on the rig, with the interval of each point: what the \
-    residual leaves open times its amplification, and twice the standard deviation of noise. Both \
-    sides of the interface lie on each other where the test is right.";
+    residual leaves open times its amplification, twice the standard deviation of noise, twice the \
+    bias of the simulation and twice what unmatched harmonics may do. Both sides of the interface \
+    lie on each other where the test is right.";
 
 fn verdict(places: &[Place], found: &Outcome) -> Verdict {
-    let (grade, word) = match found.ended {
-        Ended::Tripped(_) => (Grade::Bad, "Tripped"),
-        Ended::Stopped => (Grade::Doubtful, "Stopped"),
-        ended if ended.is_complete() && found.unsettled_points == 0 => (Grade::Good, "Complete"),
-        ended if ended.is_complete() => {
-            (Grade::Doubtful, "Complete, but not every point had settled")
-        }
-        ended if ended.is_final() => (Grade::Doubtful, "Not the whole band"),
-        _ => (Grade::Bad, "Not complete"),
+    let ending = match found.ended {
+        Ended::Tripped(_) => "tripped",
+        Ended::Stopped => "stopped",
+        ended if ended.is_complete() => "complete",
+        ended if ended.is_final() => "not the whole band",
+        _ => "not complete",
     };
     let percent = |value: Option<f64>| value.map(|value| format!("{} %", number(value)));
     let mut numbers = Vec::new();
@@ -76,7 +72,10 @@ fn verdict(places: &[Place], found: &Outcome) -> Verdict {
     for (name, value) in known {
         numbers.extend(percent(value).map(|value| KeyNumber::new(name, value, "of the peak")));
     }
-    Verdict { grade, word: word.to_owned(), sentence: found.ended.words(), numbers }
+    let words = found.ended.words();
+    let said = found.verdict.reasons.iter().any(|reason| reason.text.starts_with(&words));
+    let statements = if said { Vec::new() } else { vec![words] };
+    Verdict::of(&found.verdict, ending, &statements, numbers)
 }
 
 fn facts(setup: &Setup<'_>, found: &Outcome) -> Vec<(String, String)> {
@@ -110,7 +109,8 @@ fn marks(places: &[Place], found: &Outcome) -> Table {
     for (index, fold) in found.folds.iter().enumerate() {
         let hertz = plus_minus(fold.mark.frequency_hz, fold.interval_hz);
         let size = plus_minus(1e3 * fold.mark.amplitude_m, 1e3 * fold.interval_m);
-        add(format!("fold {}", index + 1), hertz, size, unit.clone());
+        let doubt = if fold.doubtful { " (doubtful)" } else { "" };
+        add(format!("fold {}{doubt}", index + 1), hertz, size, unit.clone());
     }
     let folds = found.reference.iter().flat_map(|reference| &reference.folds);
     for (index, fold) in folds.enumerate() {

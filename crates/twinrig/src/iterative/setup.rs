@@ -2,9 +2,12 @@
 
 use std::f64::consts::TAU;
 
-use analysis::iterative::{TraceSettings, WholeStructure};
+use analysis::iterative::{
+    FoldMark, Mark, TracePoint, TraceSettings, WholeStructure, bias_m, unmatched_share,
+};
 use model::equations::{ConnectedElement, RelativeDof};
 use model::excitation::Generated;
+use model::integrator::{Hold, Method};
 use model::shaken::{ShakenSpecimen, Shaker};
 use nalgebra::DMatrix;
 use numerics::continuation::{Corrector, Course, Difference, Refresh, Steps};
@@ -13,10 +16,17 @@ use runtime::periodic::{Control, Mean, PeriodicLoop, PeriodicSettings, Settling}
 use runtime::rig::{FaultyRig, LateForce, NetworkRig, RigSlot, ShakenRig, ShakenSensors};
 use runtime::world;
 
+use super::Place;
 use crate::assembly::Assembly;
 use crate::error::Error;
+use experiment::closed_loop;
 use experiment::trace::{CourseSpec, MeanSpec, MethodSpec};
 use experiment::{Experiment, SignalSource, TraceSpec};
+
+/// Bias and share of unmatched harmonics are estimates within a factor of two.
+const FACTOR: f64 = 2.0;
+/// What decimal numbers in a file may be off.
+const ROUNDING: f64 = 1e-6;
 
 /// Everything a trace needs.
 pub struct Setup<'a> {
@@ -33,7 +43,26 @@ impl<'a> Setup<'a> {
         if assembly.rates.is_some() {
             return Err(Error::TracedMainLoop);
         }
-        Ok(Self { experiment, assembly, spec, amplitudes: amplitudes(experiment)? })
+        let setup = Self { experiment, assembly, spec, amplitudes: amplitudes(experiment)? };
+        setup.check_compensation()?;
+        Ok(setup)
+    }
+
+    /// No more mass can stand in the laboratory and be simulated than is simulated.
+    fn check_compensation(&self) -> Result<(), Error> {
+        let numerical = &self.assembly.substructures.numerical;
+        for (dof, declared_kg) in self.compensated_kg().into_iter().enumerate() {
+            let place = numerical.interface[dof];
+            let (None, Some(at), None) = (&numerical.states, place.to, place.from) else {
+                continue;
+            };
+            let simulated_kg = numerical.matrices.mass[(at, at)];
+            if declared_kg > (1.0 + ROUNDING) * simulated_kg {
+                let place = Place::all(self.assembly)[dof].name.clone();
+                return Err(Error::Compensation { place, declared_kg, simulated_kg });
+            }
+        }
+        Ok(())
     }
 
     /// What is declared.
@@ -56,6 +85,63 @@ impl<'a> Setup<'a> {
         let count = self.assembly.count();
         let declared = self.spec.inertia_compensation_kg.as_ref();
         declared.map_or(vec![0.0; count], |values| values.expand(count))
+    }
+
+    /// What the simulation adds to or takes from the amplitude at a point, m, where that
+    /// can be told.
+    pub fn bias_m(&self, point: &TracePoint) -> Option<f64> {
+        let numerical = &self.assembly.substructures.numerical;
+        let compensated = self.compensated_kg();
+        bias_m(numerical, &self.amplitudes, &compensated, point.frequency_hz, &point.orbit)
+    }
+
+    /// The part of a point's amplitude that harmonics which are not matched may cost or
+    /// add, where that can be told.
+    pub fn unmatched_share(&self, point: &TracePoint) -> Option<f64> {
+        let numerical = &self.assembly.substructures.numerical;
+        let (hz, orbit, matched) = (point.frequency_hz, &point.orbit, self.spec.harmonics);
+        let compensated = self.compensated_kg();
+        unmatched_share(numerical, &self.amplitudes, &compensated, hz, orbit, matched)
+    }
+
+    /// Half-width of the interval of a DOF that the simulation and the harmonics leave open, m.
+    pub fn systematic_m(&self, point: &TracePoint, dof: usize) -> f64 {
+        let bias_m = self.bias_m(point).unwrap_or(0.0).abs();
+        let unmatched = self.unmatched_share(point).unwrap_or(0.0);
+        FACTOR * (bias_m + unmatched * point.amplitude_m(dof))
+    }
+
+    /// The point with all that is known in its interval.
+    pub fn judged(&self, point: &TracePoint) -> TracePoint {
+        let mut judged = point.clone();
+        for (dof, interval_m) in judged.interval_m.iter_mut().enumerate() {
+            *interval_m += self.systematic_m(point, dof);
+        }
+        judged
+    }
+
+    /// The folds with all that is known in their intervals: what shifts the amplitude by a
+    /// share shifts a fold by that share of its distance to the next one and of a tenth of
+    /// the frequency's scale.
+    pub fn judged_folds(&self, mut folds: Vec<FoldMark>, points: &[TracePoint]) -> Vec<FoldMark> {
+        let marks: Vec<Mark> = folds.iter().map(|fold| fold.mark).collect();
+        for (k, fold) in folds.iter_mut().enumerate() {
+            let Mark { frequency_hz, amplitude_m } = fold.mark;
+            let far = |point: &TracePoint| {
+                let (hz, size) =
+                    (point.frequency_hz - frequency_hz, point.amplitude_m(0) - amplitude_m);
+                (hz / self.spec.scale_hz()).hypot(size / self.spec.scale_m())
+            };
+            let near = points.iter().min_by(|a, b| far(a).total_cmp(&far(b)));
+            let Some(near) = near else { continue };
+            let others = marks.iter().enumerate().filter(|(other, _)| *other != k);
+            let apart = others.map(|(_, other)| (other.frequency_hz - frequency_hz).abs());
+            let apart_hz = apart.fold(self.spec.scale_hz(), f64::min) + 0.1 * self.spec.scale_hz();
+            let systematic_m = self.systematic_m(near, 0);
+            fold.interval_m += systematic_m;
+            fold.interval_hz += systematic_m / amplitude_m * apart_hz;
+        }
+        folds
     }
 
     /// The structure as if it were built, with these loads; `None` where its model says
@@ -143,7 +229,7 @@ impl<'a> Setup<'a> {
         PeriodicSettings {
             equations: assembly.substructures.numerical.clone(),
             load: self.amplitudes.clone(),
-            method: assembly.integrator.method,
+            method: self.method(),
             control: Control {
                 proportional_n_per_m: spec.control.stiffness_n_m,
                 derivative_n_s_per_m: spec.control.damping_n_s_m,
@@ -168,6 +254,15 @@ impl<'a> Setup<'a> {
             },
             limits: assembly.limits.clone(),
             safe_path: assembly.safe_path,
+        }
+    }
+
+    /// The algorithm of the simulated part: nothing is fed back, so both ends of a step are
+    /// known and no force need be held.
+    fn method(&self) -> Method {
+        match self.experiment.integrator.method {
+            closed_loop::Method::Exact { hold: None } => Method::Exact(Hold::First),
+            _ => self.assembly.integrator.method,
         }
     }
 

@@ -5,8 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use analysis::iterative::{Trace, TracePoint, Trial};
-use numerics::continuation::Fold;
+use analysis::iterative::{FoldMark, Trace, TracePoint, Trial};
 use numerics::random::fnv1a;
 use runtime::realtime::Driver;
 use runtime::stop::StopHandle;
@@ -27,6 +26,7 @@ use crate::pace::{Clock, plan};
 use crate::remote::Wire;
 use crate::run_folder::write_files;
 use crate::test::Test;
+use crate::verdict::Verdict;
 
 const KIND: Kind = Kind { magic: "twinrig-trace-3 ", what: "trace" };
 
@@ -44,6 +44,8 @@ pub struct TraceOptions {
 /// A trace that is over, for now or for good.
 #[derive(Debug, Serialize)]
 pub struct Traced {
+    /// How far it can be trusted.
+    pub verdict: Verdict,
     /// Where its files are.
     pub folder: String,
     /// Points that earlier calls had found.
@@ -100,7 +102,7 @@ impl Test {
             told: false,
         };
         let (ended, folds) = tracer.follow(options.clock, stop, onlooker)?;
-        tracer.finish(ended, &folds, begun, stop)
+        tracer.finish(ended, folds, begun, stop)
     }
 
     /// What the points belong to: a change of the file, its inputs or the version
@@ -124,6 +126,8 @@ struct Kept {
     ended: bool,
     /// Points that follow from that.
     known_points: usize,
+    /// Points of this call.
+    new_points: usize,
     trials: Vec<Trial>,
     points: Vec<TracePoint>,
 }
@@ -161,7 +165,7 @@ impl Tracer<'_> {
         clock: Clock,
         stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
-    ) -> Result<(Ended, Vec<Fold>), Error> {
+    ) -> Result<(Ended, Vec<FoldMark>), Error> {
         let (experiment, source) = (self.test.experiment(), self.test.source());
         // The bench and what keeps its points both tell of their work.
         let onlooker = RefCell::new(onlooker);
@@ -194,7 +198,12 @@ impl Tracer<'_> {
         let mut traced = Trace::new(ResumedBench::new(bench, known, way), self.setup.trace());
         let outcome = follow(&mut traced, |news| self.keep(news, *onlooker.borrow_mut()));
         self.tell_resumed(*onlooker.borrow_mut());
-        let folds = traced.folds();
+        let folds = self.setup.judged_folds(traced.folds(), traced.points());
+        self.kept.points = traced.points().iter().map(|p| self.setup.judged(p)).collect();
+        // What led to no point does not stand in the way of another file.
+        if self.kept.points.is_empty() {
+            self.journal.keep_first(0)?;
+        }
         // Whatever happened, the rig is brought to rest first.
         let rested = traced.into_experiment().into_bench().map(Bench::finish).transpose();
         drop(attended);
@@ -227,15 +236,13 @@ impl Tracer<'_> {
                 self.journal.append(&to_line(&Line::Answer(Box::new(answer))))?;
             }
             News::Trial(trial) => self.kept.trials.push(trial),
-            News::KnownPoint(point) => {
-                self.kept.known_points += 1;
-                self.kept.points.push(point.clone());
-            }
+            News::KnownPoint => self.kept.known_points += 1,
             News::Point(point) => {
                 self.journal.sync()?;
                 self.tell_resumed(onlooker);
-                self.kept.points.push(point.clone());
-                let (number, places) = (self.kept.points.len(), &*self.places);
+                self.kept.new_points += 1;
+                let number = self.kept.known_points + self.kept.new_points;
+                let (point, places) = (&self.setup.judged(point), &*self.places);
                 onlooker.event(&Event::Point { number, point, places });
             }
         }
@@ -253,7 +260,7 @@ impl Tracer<'_> {
     fn finish(
         self,
         ended: Ended,
-        folds: &[Fold],
+        folds: Vec<FoldMark>,
         begun: Instant,
         stop: &StopHandle,
     ) -> Result<Traced, Error> {
@@ -273,6 +280,14 @@ impl Tracer<'_> {
         let _attended = stop.attend();
         write_files(folder, files)?;
         let folder = folder.display().to_string();
-        Ok(Traced { folder, resumed_points: kept.known_points, elapsed_s, outcome, places })
+        let verdict = outcome.verdict.clone();
+        Ok(Traced {
+            verdict,
+            folder,
+            resumed_points: kept.known_points,
+            elapsed_s,
+            outcome,
+            places,
+        })
     }
 }

@@ -172,7 +172,7 @@ fn folds(name: &str, test: &Test, values: &mut Values) -> Result<(), Error> {
     let trace = followed(&setup, slowly)?;
     // The design's names carry no split; the middle one stands for them.
     let suffix = if name == "p050" { String::new() } else { format!("_{name}") };
-    let folds = trace.folds().into_iter().filter_map(|fold| fold.unknowns.last().copied());
+    let folds = trace.folds().into_iter().map(|fold| fold.mark.frequency_hz);
     let folds: Vec<f64> = folds.collect();
     values.set(format!("fold_low_hz{suffix}"), folds.iter().copied().reduce(f64::min));
     values.set(format!("fold_high_hz{suffix}"), folds.iter().copied().reduce(f64::max));
