@@ -508,7 +508,8 @@ fn folds_and_differences_are_those_of_the_branch_and_not_of_its_chords() {
         assert!(of("folds", "frequency_interval_hz") < 3e-3, "{summary}");
         let off = (of("folds", "amplitude_m") - amplitude).abs();
         assert!(off < of("folds", "amplitude_interval_m"), "{summary}");
-        assert!(of("folds", "amplitude_interval_m") < 0.15e-3, "{summary}");
+        // A corner between the points, as at a stop, is counted as well.
+        assert!(of("folds", "amplitude_interval_m") < 0.25e-3, "{summary}");
     }
 }
 

@@ -72,8 +72,10 @@ fn verdict(places: &[Place], found: &Outcome) -> Verdict {
     for (name, value) in known {
         numbers.extend(percent(value).map(|value| KeyNumber::new(name, value, "of the peak")));
     }
-    let complete = found.verdict.reasons.is_empty().then(|| found.ended.words());
-    Verdict::of(&found.verdict, ending, complete.as_slice(), numbers)
+    let words = found.ended.words();
+    let said = found.verdict.reasons.iter().any(|reason| reason.text.starts_with(&words));
+    let statements = if said { Vec::new() } else { vec![words] };
+    Verdict::of(&found.verdict, ending, &statements, numbers)
 }
 
 fn facts(setup: &Setup<'_>, found: &Outcome) -> Vec<(String, String)> {
