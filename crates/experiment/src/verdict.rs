@@ -44,16 +44,6 @@ pub struct VerdictSpec {
     /// natural frequencies in the band.
     #[key(ratio, positive, default = ["1 %", "10 %"])]
     pub reduction_error: [f64; 2],
-    /// What the simulation itself changes in a traced response, as a share of its peak.
-    #[key(ratio, positive, default = ["2 %", "10 %"])]
-    pub bias: [f64; 2],
-    /// Power that the rig moves in harmonics that a trace does not match, as a share of the load's.
-    #[key(ratio, positive, default = ["2 %", "50 %"])]
-    pub unmatched_harmonics: [f64; 2],
-    /// Half-width of the interval that nine in ten points of a trace stay below, as a share of the
-    /// peak.
-    #[key(ratio, positive, default = ["5 %", "30 %"])]
-    pub interval: [f64; 2],
     /// Delay margin below which a stable loop is doubtful, as a share of the rig's own delay.
     #[key(ratio, not_negative, default = "25 %")]
     pub delay_margin: f64,
