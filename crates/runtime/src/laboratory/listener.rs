@@ -43,7 +43,7 @@ pub enum Reception<'a> {
     /// Somebody is not welcome, and is told so where that takes no more bytes than were sent.
     Refused(Refused, Option<Transmit<'a>>),
     /// A loop has been welcomed and has armed: the session begins.
-    Accepted(AcceptedSession),
+    Accepted(Box<AcceptedSession>),
 }
 
 /// Who was refused, and why.
@@ -112,7 +112,7 @@ impl Listener {
             Kind::Arm => match self.accept(from, bytes, &unverified) {
                 Some(session) => {
                     self.offered = None;
-                    Reception::Accepted(session)
+                    Reception::Accepted(Box::new(session))
                 }
                 None => Reception::Ignored,
             },

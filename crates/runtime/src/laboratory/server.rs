@@ -89,7 +89,7 @@ impl LabServer {
                     tell(&refused);
                     answer
                 }
-                Reception::Accepted(accepted) => return Some(accepted),
+                Reception::Accepted(accepted) => return Some(*accepted),
             };
             if let Some(Transmit { to, bytes }) = answer {
                 // One that does not get there is asked for again.

@@ -140,8 +140,8 @@ impl<'a> Connecting<'a> {
     /// Takes the session that is offered, unless it has it already, if the laboratory fits.
     fn welcome(&mut self, datagram: &Datagram<'_>, answer: &Handshake) -> Result<(), LinkError> {
         let (plan, header) = (self.plan, &datagram.header);
-        let known = |session: &Box<(Peer, Exchange)>| session.1.endpoint.session == header.session;
-        if self.welcomed.as_ref().is_some_and(known) {
+        let known = self.welcomed.as_ref().map(|session| session.1.endpoint.session);
+        if known == Some(header.session) {
             return Ok(());
         }
         if usize::from(header.dofs) != plan.terms.dofs() {
