@@ -212,7 +212,7 @@ impl Forecast {
     /// The modes of the structure in the loop, where they were followed.
     pub fn followed(&self) -> Option<&[LoopMode]> {
         match &self.stability {
-            Stability::TwoRates(found) => Some(&found.modes).map(Vec::as_slice),
+            Stability::TwoRates(found) => Some(Vec::as_slice(&found.modes)),
             _ => self.examined.as_ref().map(|examined| &*examined.motions.modes),
         }
         .filter(|modes| !modes.is_empty())

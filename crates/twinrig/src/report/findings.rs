@@ -208,7 +208,8 @@ fn evaluate(view: &View<'_>) -> (Vec<Criterion>, Vec<Option<f64>>) {
     }
     let signals = Signals::of(view);
     let interfaces = signals.interfaces(view);
-    let cut: Vec<(Cow<'_, [f64]>, Option<Cow<'_, [f64]>>)> = view
+    type Signal<'a> = Cow<'a, [f64]>;
+    let cut: Vec<(Signal<'_>, Option<Signal<'_>>)> = view
         .floors
         .iter()
         .map(|f| (view.running(f.numerical), f.reference.map(|reference| view.running(reference))))
