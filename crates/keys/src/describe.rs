@@ -229,7 +229,17 @@ impl Bounds {
             Self::Any => return None,
             Self::NotNegative => "zero or more".into(),
             Self::Positive => "greater than zero".into(),
-            Self::Within(least, most) => format!("from {least} to {most}{space}{unit}"),
+            Self::Within(least, most) => {
+                format!("from {} to {}{space}{unit}", plain(least), plain(most))
+            }
         })
+    }
+}
+
+/// A bound as one would write it: a row of zeros is a power of ten.
+fn plain(bound: f64) -> String {
+    match bound.abs() {
+        size if size != 0.0 && !(1e-5..1e7).contains(&size) => format!("{bound:e}"),
+        _ => bound.to_string(),
     }
 }

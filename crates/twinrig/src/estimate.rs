@@ -8,7 +8,8 @@ use experiment::excitation::SignalSource;
 use experiment::watch::{RecordedDofs, RecordedMotion};
 
 use crate::error::Error;
-use crate::page::text::{number_or_dash, quantity};
+use crate::page::text::number_or_dash;
+use crate::words::rounded;
 
 /// Bytes of a number.
 const NUMBER: f64 = 8.0;
@@ -178,7 +179,7 @@ fn steps_s(n: f64, steps: f64) -> f64 {
 }
 
 fn bytes(value: f64) -> String {
-    quantity(Some(1e-9 * value), "GB of memory")
+    format!("{} GB of memory", rounded(1e-9 * value))
 }
 
 fn duration(value: f64) -> String {
@@ -230,8 +231,8 @@ mod tests {
         let long = refused(Estimate::run(&long));
         let slow = example("09-iterative-linear", &[("trace.frequency[1]", "1e-300 Hz")]);
         let slow = refused(Estimate::trace(&slow));
-        assert!(slow.contains("samples at 1e-300 Hz"), "{slow}");
-        assert!(long.contains("1000000000 frames") && long.contains("at most 4 GB"), "{long}");
+        assert!(slow.contains("samples at 1.000e-300 Hz"), "{slow}");
+        assert!(long.contains("1000000000 frames") && long.contains("at most 4.00 GB"), "{long}");
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn words(title: &str, traced: &Traced) -> Words {
     if let Some(why) = &found.still {
         words.line(format!("nothing moved: {why}"));
     }
-    traced.verdict.lines().iter().for_each(|line| words.line(line));
+    words.verdict(&traced.verdict);
     words.line("");
     let mut marks = Table::new(&["", "amplitude", "frequency [Hz]"]);
     for (place, peak) in places.iter().zip(&found.peaks) {

@@ -189,7 +189,7 @@ fn no_rig_is_moved_without_limits() {
     let bench = lab.twinrig(call).exits(0).json();
     let reasons = bench["summary"]["verdict"]["reasons"].as_array().unwrap();
     assert!(reasons.iter().any(|reason| reason["id"] == "no_limits"), "{reasons:?}");
-    let header = Record::read_header(&lab.path("out/record.arrow")).unwrap();
+    let header = Record::read_header(lab.path("out/record.arrow")).unwrap();
     let said = ("limits".to_owned(), "none of rate, force".to_owned());
     assert!(header.machine.contains(&said), "{:?}", header.machine);
 }

@@ -79,7 +79,7 @@ fn host(lab: &Lab, words: &[&str]) -> Ran {
 }
 
 fn load(samples: usize) -> String {
-    let mut text = "time [s],acceleration\n".to_owned();
+    let mut text = "time [s],acceleration [m/s^2]\n".to_owned();
     for k in 0..samples {
         let time_s = k as f64 / 256.0;
         text += &format!("{time_s},{}\n", (12.0 * time_s).sin());

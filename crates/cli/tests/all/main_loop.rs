@@ -198,7 +198,7 @@ fn bad_rates_are_refused_with_a_remedy() {
     refused(&draft("ratio = 4\nstep_time = { base = \"inf s\" }"), &["base"]);
     refused(
         &draft("ratio = 4").with("monitor", "energy_error = { warn_at = \"5 %\" }"),
-        &["energy error", "at every tick"],
+        &["`energy_error` needs", "at every tick"],
     );
     refused(
         &draft("ratio = 4\npredictor = { kind = \"model_based\" }")

@@ -32,7 +32,7 @@ fn keys_units_and_numbers() {
     refused(&lab, &draft().top("duration = \"nan s\""), &["\"nan s\""]);
     refused(&lab, &draft().top("duration = \"1e12 s\""), &["at most 1e9 are run"]);
     refused(&lab, &draft().top("duration = \"1 us\""), &["longer than the test"]);
-    refused(&lab, &draft().with("limits", "command = \"-1 mm\""), &["greater than zero"]);
+    refused(&lab, &draft().with("limits", "command = \"-1 mm\""), &["from 1e-9 to 1e9 m"]);
     refused(
         &lab,
         &draft().with("integrator", "method = \"rk5\"\nrate = \"1 kHz\""),

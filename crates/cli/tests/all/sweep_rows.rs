@@ -98,7 +98,8 @@ fn found(summary: &Value) -> BTreeMap<String, Value> {
     // A row ends with its trip; a record goes on, and its warning may come on the way to safe.
     let tripped = !summary["trip"].is_null();
     let of_record = |reason: &&Value| match reason["id"].as_str() {
-        Some("not_finite" | "late_ticks") => false,
+        // A row has no frames of command and force.
+        Some("not_finite" | "late_ticks" | "limited" | "noise") => false,
         Some("stability_warning") => !tripped,
         _ => true,
     };

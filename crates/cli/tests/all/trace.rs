@@ -169,7 +169,10 @@ fn ctrl_c_leaves_the_points_and_says_how_to_go_on() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(8));
     let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.contains("stopped by the operator; the same command goes on from here"), "{told}");
+    assert!(
+        told.contains("stopped by the operator → the same command goes on from here"),
+        "{told}"
+    );
     assert!(rows(&lab.path("out")).len() > 3);
 }
 

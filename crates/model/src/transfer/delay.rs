@@ -4,6 +4,9 @@ use nalgebra::DMatrix;
 
 use crate::motion::Motion;
 
+/// What rounding leaves of a number of samples, as a share.
+const ROUNDING: f64 = 1e-12;
+
 /// Remembers motions and gives them back late.
 ///
 /// Whole samples come back bit for bit. Between samples the displacement is
@@ -24,6 +27,10 @@ pub struct DelayLine {
 impl DelayLine {
     /// A delay of `samples` periods, from rest. `samples` is finite and not negative.
     pub fn new(samples: f64, step_s: f64, count: usize) -> Self {
+        // A delay of whole samples stays one however its quotient was rounded: what holds its
+        // command would otherwise be a sample early.
+        let near = samples.round();
+        let samples = if (samples - near).abs() <= ROUNDING * near { near } else { samples };
         let whole = samples.floor() as usize;
         let past = vec![Motion::rest(count); whole + 1];
         Self { whole, fraction: samples - samples.floor(), step_s, newest: 0, past }

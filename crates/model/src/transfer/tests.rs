@@ -189,6 +189,16 @@ fn a_fractional_delay_is_fourth_order_in_displacement() {
     assert_eq!(DelayLine::new(1.0, 1e-3, 1).newest_weight(), 0.0);
 }
 
+/// 8.6 ms at 50 kHz are 429.999… samples to a computer.
+#[test]
+fn a_delay_of_whole_samples_is_one_however_it_was_rounded() {
+    let samples = 430.0_f64.next_down();
+    let line = DelayLine::new(samples, 2e-5, 1);
+    assert_eq!((line.whole, line.fraction), (430, 0.0));
+    assert_eq!(DelayLine::new(429.999, 2e-5, 1).whole, 429);
+    assert_eq!(DelayLine::new(1e-14, 2e-5, 1).whole, 0);
+}
+
 #[test]
 fn a_servo_without_mass_is_refused() {
     let mut light = specimen();

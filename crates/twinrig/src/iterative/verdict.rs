@@ -30,6 +30,9 @@ pub(super) fn verdict(setup: &Setup<'_>, places: &[Place], found: &Outcome) -> V
     ended.chain(accuracy).chain(seen).chain(branch).chain(unsettled(found)).collect()
 }
 
+/// A trace that has points is not begun anew.
+const GO_ON: &str = "the same command goes on from here";
+
 /// A trace that is not whole.
 fn ending(setup: &Setup<'_>, places: &[Place], found: &Outcome) -> Option<Reason> {
     let reason =
@@ -38,8 +41,8 @@ fn ending(setup: &Setup<'_>, places: &[Place], found: &Outcome) -> Option<Reason
         Ended::Tripped(_) => {
             reason(Level::Unsafe, "tripped", "find the cause before the rig is armed")
         }
-        Ended::Stopped => reason(Level::Doubtful, "stopped", ""),
-        Ended::Gone => reason(Level::Doubtful, "ended_early", "the same command goes on from here"),
+        Ended::Stopped => reason(Level::Doubtful, "stopped", GO_ON),
+        Ended::Gone => reason(Level::Doubtful, "ended_early", GO_ON),
         Ended::Course(End::NoStart) => reason(
             Level::Wrong,
             "no_start",
