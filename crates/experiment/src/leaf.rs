@@ -8,7 +8,7 @@ use toml::de::{DeArray, DeValue};
 use super::diagnostic::{Diagnostic, shorten};
 use super::source::Source;
 use super::spelling::{listed, nearest};
-use keys::describe::{Bounds, Field, Length, Shape};
+use keys::describe::{Bounds, Field, Length, Shape, plain};
 use keys::quantity::{self, Kind, Motion};
 use keys::tree::Value;
 
@@ -230,6 +230,7 @@ fn bounded(label: &str, value: f64, bounds: Bounds, kind: Option<Kind>) -> Resul
     }
     let limits = bounds.describe(unit).unwrap_or_default();
     let space = if unit.is_empty() { "" } else { " " };
+    let value = plain(value);
     Err(Diagnostic::error(format!("{label} is {value}{space}{unit}; it must be {limits}"))
         .remedy(format!("choose a value {limits}")))
 }

@@ -236,10 +236,10 @@ impl Bounds {
     }
 }
 
-/// A bound as one would write it: a row of zeros is a power of ten.
-fn plain(bound: f64) -> String {
-    match bound.abs() {
-        size if size != 0.0 && !(1e-5..1e7).contains(&size) => format!("{bound:e}"),
-        _ => bound.to_string(),
+/// A number as one would write it: a row of zeros is a power of ten.
+pub fn plain(number: f64) -> String {
+    match number.abs() {
+        size if size != 0.0 && !(1e-5..1e7).contains(&size) => format!("{number:e}"),
+        _ => number.to_string(),
     }
 }

@@ -201,9 +201,9 @@ fn an_absurd_way_to_safe_is_refused() {
     let lab = Lab::new();
     let limits = |more: &str| format!("command = \"10 mm\"\nforce = \"1 kN\"\n{more}");
     for (more, said) in [
-        ("safe = { hold = \"1e9 s\" }", "`hold` is 1000000000 s; it must be from 0 to 3600 s"),
-        ("rate = \"1e-300 m/s\"", "it must be from 0.000001"),
-        ("safe = { rate = \"1e-300 m/s\" }", "it must be from 0.000001"),
+        ("safe = { hold = \"1e9 s\" }", "`hold` is 1e9 s; it must be from 0 to 3600 s"),
+        ("rate = \"1e-300 m/s\"", "`rate` is 1e-300 m/s; it must be from 1e-6"),
+        ("safe = { rate = \"1e-300 m/s\" }", "it must be from 1e-6"),
         ("safe = { rate = \"1 um/s\" }", "takes 1.000e4 s, at most an hour is waited for"),
         ("rate = \"2 um/s\"", "takes 5.000e3 s, at most an hour is waited for"),
     ] {
