@@ -147,6 +147,15 @@ impl Diagnostics {
         Some(position(text, span.start - start))
     }
 
+    /// The file of a finding, and where in it the finding begins and ends; the end is behind its
+    /// last character.
+    pub fn range(&self, diagnostic: &Diagnostic) -> (&str, Option<[Position; 2]>) {
+        let Some(span) = &diagnostic.span else { return (&self.file, None) };
+        let (file, text, start) = self.part_at(span.start);
+        let ends = [span.start, span.end.max(span.start)];
+        (file, Some(ends.map(|at| position(text, at - start))))
+    }
+
     /// Everything as text for a person; `paint` colours each piece.
     pub fn render(&self, paint: impl Fn(Piece, &str) -> String) -> String {
         let mut out = String::new();

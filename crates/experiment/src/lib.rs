@@ -10,11 +10,13 @@ mod checks;
 mod choices;
 pub mod closed_loop;
 pub mod compensator;
+pub mod completion;
 pub mod diagnostic;
 pub mod dof;
 pub mod element;
 pub mod excitation;
 pub mod fault;
+pub mod host;
 pub mod include;
 pub mod input;
 mod leaf;
@@ -57,6 +59,7 @@ pub use element::{SpecimenElement, SpecimenPlace, StructureElement};
 pub use excitation::{Excitation, Force, SignalFile, SignalSource};
 pub use fault::{FaultKindSpec, FaultSpec};
 pub use keys::value::OrShare;
+pub use host::HostSpec;
 pub use main_loop::MainLoopSpec;
 pub use partition::{Deformation, Interface, Partition, SpecimenMass};
 pub use per_dof::PerDof;
@@ -130,6 +133,9 @@ pub struct Experiment {
     /// How the test runs against the clock.
     #[key(default = {})]
     pub realtime: RealtimeSpec,
+    /// Who leads the test, and what becomes of it without.
+    #[key(default = {})]
+    pub host: HostSpec,
     /// A laboratory in another process or on another machine.
     #[key(default = {})]
     pub rig: RigSpec,

@@ -6,6 +6,7 @@ pub mod course;
 use model::compensator::Compensator;
 use model::motion::Motion;
 
+use crate::conduct::Conduct;
 use crate::frame::{Block, MotionDetail};
 use crate::gate::{Limits, Trip, TripKind};
 use crate::interlock::{Phase, Ramped, SafePath, Stop};
@@ -65,6 +66,12 @@ impl HybridLoop {
         self
     }
 
+    /// The same loop, which follows the operator's wishes.
+    pub fn conducted(mut self, conduct: Conduct, every: u64) -> Self {
+        self.source.follow(conduct, every);
+        self
+    }
+
     /// What is simulated at two rates, where it is.
     pub fn two_rates(&self) -> Option<&TwoRateModel> {
         self.source.numerical.two_rate()
@@ -110,6 +117,24 @@ pub struct ClosedLoop {
     pub course: Option<Box<Course>>,
     /// What is desired while the rig is fetched and settles.
     start: Motion,
+    /// What the operator wishes, where there is one.
+    conducted: Option<Conducted>,
+}
+
+/// A test that follows its operator.
+struct Conducted {
+    wishes: Conduct,
+    /// Ticks between two frames. The load stands still for whole numbers of them, so that what is
+    /// known of it beforehand stays in its row.
+    every: u64,
+    /// Whether the load was to wait when the test was armed.
+    waited: bool,
+    /// Whether the test stands still in this tick.
+    held: bool,
+    /// Whether its load waits in this tick.
+    waits: bool,
+    /// The tick before which the operator let the load begin.
+    let_go: Option<u64>,
 }
 
 /// What acts on the numerical part.
@@ -159,7 +184,21 @@ impl ClosedLoop {
         let start = Motion::rest(numerical.desired().count());
         let none = vec![0.0; known.signals];
         let excitation = Excitation { known, stream: None, origin: 0, none };
-        Self { numerical, excitation, step_s, tick: 0, stage: Stage::Running, course: None, start }
+        let (stage, course, conducted) = (Stage::Running, None, None);
+        Self { numerical, excitation, step_s, tick: 0, stage, course, start, conducted }
+    }
+
+    /// A load that waits for the operator needs a course in which it can.
+    fn follow(&mut self, wishes: Conduct, every: u64) {
+        if wishes.is_waiting() && self.course.is_none() {
+            self.go_along(CoursePlan { initiating: None, completing: None }, None);
+        }
+        if !self.numerical.is_apart() {
+            wishes.is_inseparable();
+        }
+        let (every, waited) = (every.max(1), wishes.is_waiting());
+        self.conducted =
+            Some(Conducted { wishes, every, waited, held: false, waits: false, let_go: None });
     }
 
     fn go_along(&mut self, plan: CoursePlan, stream: Option<StreamedLoad>) {
@@ -177,9 +216,44 @@ impl ClosedLoop {
     /// Numerical part and load where there is nothing besides them; see
     /// [`Loop::is_bare`](crate::tick::Loop::is_bare).
     pub(crate) fn bare(&self) -> Option<(&Numerical, &Load)> {
-        let Self { numerical, excitation, step_s: _, tick: _, stage: _, course, start: _ } = self;
+        let Self { numerical, excitation, course, conducted, .. } = self;
         let Excitation { known, stream, origin: _, none: _ } = excitation;
-        (course.is_none() && stream.is_none()).then_some((numerical, known))
+        let is_bare = course.is_none() && stream.is_none() && conducted.is_none();
+        is_bare.then_some((numerical, known))
+    }
+
+    /// Looks at what the operator wishes: whether the load may begin, and whether the test
+    /// stands still in this tick.
+    fn heed(&mut self, scene: &mut Scene<'_>) {
+        let Some(conducted) = &mut self.conducted else { return };
+        let on_frame = scene.tick.is_multiple_of(conducted.every);
+        let settling = self.course.as_ref().is_some_and(|course| course.has_settled(scene.tick));
+        conducted.waits =
+            settling && conducted.waited && (conducted.wishes.is_waiting() || !on_frame);
+        if !conducted.wishes.is_waiting() && conducted.let_go.is_none() {
+            conducted.let_go = Some(scene.tick);
+        }
+        // Only where the load acts, and once it has acted: there is a command to keep.
+        let may = self.stage == Stage::Running && scene.tick > self.excitation.origin;
+        if on_frame && conducted.held != conducted.wishes.is_held() {
+            conducted.held = may && !conducted.held;
+        }
+        if conducted.held {
+            self.excitation.origin += 1;
+            scene.held.velocity.fill(0.0);
+            scene.held.acceleration.fill(0.0);
+        }
+    }
+
+    #[inline(always)]
+    fn is_held(&self) -> bool {
+        self.conducted.as_ref().is_some_and(|conducted| conducted.held)
+    }
+
+    /// Whether the loop is closed and time goes on in it.
+    #[inline(always)]
+    fn is_live(&self) -> bool {
+        self.stage.is_closed() && !self.is_held()
     }
 
     /// Goes on to the stage that this tick belongs to.
@@ -200,6 +274,7 @@ impl ClosedLoop {
                 (before.is_closed() || stream.is_ready(), stream.end.is_some())
             }
         };
+        let ready = ready && !self.conducted.as_ref().is_some_and(|conducted| conducted.waits);
         course.turn(scene.tick, ready, over);
         self.stage = course.stage;
         if self.stage == before {
@@ -249,7 +324,11 @@ impl ClosedLoop {
         if let Some(trip) = course.settled(scene.tick, measured) {
             return Err(trip.into());
         }
-        let waited = scene.tick - course.begun(Stage::Settling).unwrap_or(0);
+        let since = course.begun(Stage::Settling).unwrap_or(0);
+        let conducted = self.conducted.as_ref();
+        // As long as the operator has not let the load begin nobody is late with it.
+        let let_go = conducted.map_or(0, |conducted| conducted.let_go.unwrap_or(scene.tick));
+        let waited = scene.tick - since.max(let_go);
         if let Some(stream) = &self.excitation.stream
             && waited >= stream.plan.patience_ticks
         {
@@ -280,10 +359,13 @@ impl Source for ClosedLoop {
     #[inline(always)]
     fn measure(&mut self, scene: &mut Scene<'_>) -> Result<(), Stop> {
         self.tick = scene.tick;
-        if self.course.is_some() {
+        if self.conducted.is_some() {
+            self.heed(scene);
+        }
+        if self.course.is_some() && !self.is_held() {
             self.turn(scene);
         }
-        if !self.stage.is_closed() {
+        if !self.is_live() {
             return Ok(scene.rig.measure(scene.held, scene.measured)?);
         }
         self.numerical.measure(self.excitation.at(self.tick, self.stage), scene)
@@ -291,6 +373,10 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn propose(&mut self, scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
+        if self.is_held() {
+            command.copy_from(scene.held);
+            return Ok(Proposal::Command);
+        }
         if self.stage.is_closed() { Ok(Proposal::Desired) } else { self.lead(scene, command) }
     }
 
@@ -301,12 +387,12 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn new_prediction(&self) -> Option<&Motion> {
-        self.numerical.new_prediction().filter(|_| self.stage.is_closed())
+        self.numerical.new_prediction().filter(|_| self.is_live())
     }
 
     #[inline(always)]
     fn observation<'a>(&'a self, measured: &'a Measured) -> Option<Observation<'a>> {
-        if !self.stage.is_closed() {
+        if !self.is_live() {
             return None;
         }
         Some(self.numerical.observation(self.load(self.tick), &measured.force))
@@ -319,7 +405,7 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn advance(&mut self, measured: &Measured) -> Result<(), Trip> {
-        if !self.stage.is_closed() {
+        if !self.is_live() {
             return Ok(());
         }
         let Self { excitation, tick, stage, .. } = self;
@@ -354,11 +440,19 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn phase(&self) -> Phase {
-        self.stage.phase()
+        if self.is_held() { Phase::Held } else { self.stage.phase() }
     }
 
     #[inline]
     fn waits(&self, tick: u64) -> Option<u64> {
+        if let Some(conducted) = &self.conducted {
+            let settled = self.course.as_ref().is_some_and(|course| course.has_settled(tick));
+            // For a person there is no hurry.
+            if settled && conducted.wishes.is_waiting() || conducted.held && conducted.wishes.is_held()
+            {
+                return Some(u64::MAX);
+            }
+        }
         let (stream, course) = (self.stream()?, self.course.as_ref()?);
         let waits = match course.stage {
             Stage::Settling => {
@@ -373,9 +467,14 @@ impl Source for ClosedLoop {
     }
 
     #[inline]
+    fn stands_still(&self) -> bool {
+        self.conducted.as_ref().is_some_and(|it| it.held || it.waits && !self.stage.is_closed())
+    }
+
+    #[inline]
     fn closed_tick(&self, ticks: u64) -> Option<u64> {
         let origin = self.excitation.origin;
-        (self.stage.is_closed() && ticks > origin).then(|| ticks - 1 - origin)
+        (self.is_live() && ticks > origin).then(|| ticks - 1 - origin)
     }
 
     #[inline]

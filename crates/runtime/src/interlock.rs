@@ -25,6 +25,8 @@ codes! {
         /// The command stands where it was, and the test is over: a second stop has ended the
         /// way to safe, or zero is out of reach.
         Frozen = 7 => "FROZEN",
+        /// The operator holds the test: the command stands still, and the load with it.
+        Held = 8 => "held",
     }
 }
 

@@ -4,6 +4,7 @@ pub mod batch;
 pub mod clock;
 mod codec;
 mod codes;
+pub mod conduct;
 pub mod event;
 pub mod frame;
 pub mod gate;

@@ -57,6 +57,17 @@ pub struct Continuous {
     released: bool,
 }
 
+impl Numerical {
+    /// Whether the rig is no part of it, so that it can stand still while the rig is held.
+    pub fn is_apart(&self) -> bool {
+        match self {
+            Self::Stepped(stepped) => stepped.monolithic.is_none(),
+            Self::Continuous(_) => false,
+            Self::TwoRate(_) => true,
+        }
+    }
+}
+
 impl Plant {
     /// A numerical substructure of so many nonlinear elements, and any rig.
     pub fn partitioned(integrator: Integrator, elements: usize, rig: impl Into<RigSlot>) -> Self {

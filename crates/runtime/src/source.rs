@@ -97,6 +97,12 @@ pub trait Source: Send {
         None
     }
 
+    /// Whether the time of the load stands still in this tick because the operator wants it:
+    /// what is known of the load beforehand waits as well.
+    fn stands_still(&self) -> bool {
+        false
+    }
+
     /// A tick that was done, counted from the start of the load, if a loop was
     /// closed in it: what wakes the main loop of a two-rate test.
     fn closed_tick(&self, _ticks: u64) -> Option<u64> {

@@ -340,7 +340,8 @@ impl<S: Source> Loop<S> {
             compensator: self.compensator.as_ref(),
             indicators: indicators.as_deref(),
         };
-        let frame = frames.sink.begin();
+        let stands = view.source.stands_still();
+        let frame = if stands { frames.sink.begin_beside() } else { frames.sink.begin() };
         for block in &frames.blocks {
             block.write(&mut view, frame);
         }

@@ -400,6 +400,9 @@ pub enum Error {
     /// Not every tick was recorded.
     #[error("the record keeps one tick in {every}: {why} ([record] every = 1)")]
     NotEveryTick { every: u64, why: &'static str },
+    /// The operator held the test.
+    #[error("the test was held: the load waited meanwhile, which a replay does not repeat")]
+    WasHeld,
     /// Frames were lost on the way.
     #[error("{lost} frames were lost: {why}")]
     FramesLost { lost: u64, why: &'static str },

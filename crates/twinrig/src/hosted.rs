@@ -1,9 +1,10 @@
 //! A test with a host link: load in, feedback out, and a stop from afar.
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::channel::Channel;
+use runtime::conduct::Conduct;
 use runtime::host::protocol::{VERSION, Welcome};
 use runtime::host::{HostLink, HostParts, Token};
 use runtime::hybrid_loop::HybridLoop;
@@ -13,12 +14,15 @@ use runtime::stop::StopHandle;
 use runtime::streamed_load::Feed;
 use runtime::streamed_load::LoadEnd;
 use runtime::tap::Tap;
+use runtime::verdict::Verdict;
+use serde::{Deserialize, Serialize};
 
 use crate::assembly::Assembly;
 use crate::error::Error;
 use crate::onlooker::{Event, Onlooker};
 use crate::pace::Clock;
-use experiment::Experiment;
+use crate::run_folder::write_whole;
+use experiment::{Experiment, PerDof};
 
 /// Where a link listens, and a client looks for it, unless told otherwise.
 pub const USUAL_ADDRESS: &str = "127.0.0.1:7420";
@@ -36,13 +40,25 @@ pub struct HostOptions {
     pub address: String,
     /// What lets clients in; without one it is drawn.
     pub token: Option<Token>,
+    /// When the load begins.
+    pub begin: Begin,
+}
+
+/// When the load of a test with a host link begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Begin {
+    /// As soon as it can.
+    #[default]
+    AtOnce,
+    /// When the operator says so over the link.
+    WhenTold,
 }
 
 impl HostOptions {
     /// Takes the address, and says where the link is.
     pub(crate) fn open(self, onlooker: &mut dyn Onlooker) -> Result<Hosting, Error> {
         let drawn = self.token.is_none();
-        let hosting = Hosting::new(&self.address, self.token)?;
+        let hosting = Hosting::new(&self.address, self.token, self.begin)?;
         let token = drawn.then(|| hosting.token.text());
         onlooker.event(&Event::HostLink { address: hosting.address(), token });
         Ok(hosting)
@@ -53,23 +69,103 @@ impl HostOptions {
 pub(crate) struct Hosting {
     listener: TcpListener,
     token: Token,
+    begin: Begin,
+}
+
+/// The file beside a record by which a host finds the test that runs there.
+pub const BEACON: &str = "host.json";
+
+/// What that file says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Found {
+    /// Where the link listens.
+    pub address: SocketAddr,
+    /// The process of the loop.
+    pub pid: u32,
+    /// SHA-256 of the token: who has the token knows by it that this is the right test.
+    pub token_sha256: String,
+    /// Title of the test.
+    pub title: String,
+    /// Whether it runs against the clock.
+    pub real_time: bool,
+    /// How long it takes, s, but for the way home and what the operator adds.
+    pub duration_s: f64,
+    /// The limits of each interface DOF: name, unit and values.
+    pub limits: Vec<(String, String, Vec<f64>)>,
+    /// What was known against the test before it ran.
+    pub prediction: Verdict,
+}
+
+/// Says where the test is found, as long as it lives.
+pub(crate) struct Beacon(PathBuf);
+
+impl Beacon {
+    /// Writes the file beside the record. A folder that cannot be written to is found out
+    /// elsewhere.
+    pub(crate) fn light(record: &Path, found: &Found) -> Option<Self> {
+        let path = record.with_file_name(BEACON);
+        let text = serde_json::to_string_pretty(found).ok()?;
+        write_whole(&path, text).ok()?;
+        Some(Self(path))
+    }
+}
+
+impl Drop for Beacon {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// The limits of a test as a host shows their use.
+pub fn limits(experiment: &Experiment, count: usize) -> Vec<(String, String, Vec<f64>)> {
+    let limits = &experiment.limits;
+    let of = |name: &str, unit: &str, limit: &Option<PerDof>| {
+        Some((name.to_owned(), unit.to_owned(), limit.as_ref()?.expand(count)))
+    };
+    let all = [
+        of("command", "m", &limits.command),
+        of("rate", "m/s", &limits.rate),
+        of("force", "N", &limits.force),
+        of("tracking", "m", &limits.tracking_error),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 impl Hosting {
     /// Takes the address. Without a token one is drawn.
-    fn new(address: &str, token: Option<Token>) -> Result<Self, Error> {
+    fn new(address: &str, token: Option<Token>, begin: Begin) -> Result<Self, Error> {
         let listen = |source| Error::HostAddress { address: address.to_owned(), source };
         let listener = TcpListener::bind(address).map_err(listen)?;
         let token = match token {
             Some(token) => token,
             None => Token::random().map_err(Error::NoToken)?,
         };
-        Ok(Self { listener, token })
+        Ok(Self { listener, token, begin })
     }
 
     /// Where it listens.
     fn address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
+    }
+
+    /// What a host is to find.
+    pub(crate) fn found(
+        &self,
+        experiment: &Experiment,
+        assembly: &Assembly,
+        clock: Clock,
+        prediction: Verdict,
+    ) -> Option<Found> {
+        Some(Found {
+            address: self.address()?,
+            pid: std::process::id(),
+            token_sha256: self.token.fingerprint(),
+            title: experiment.title.clone(),
+            real_time: clock == Clock::Real,
+            duration_s: assembly.most_ticks() as f64 * assembly.integrator.step_s,
+            limits: limits(experiment, assembly.count()),
+            prediction,
+        })
     }
 }
 
@@ -91,7 +187,7 @@ pub(crate) fn attach_host(
     stop: &StopHandle,
     clock: Clock,
 ) -> Result<(HybridLoop, Option<HostLink>), Error> {
-    let Some(Hosting { listener, token }) = hosting else {
+    let Some(Hosting { listener, token, begin }) = hosting else {
         return match assembly.stream {
             Some(_) => Err(Error::NoHost),
             None => Ok((assembly.whole_test(hybrid, None), None)),
@@ -120,9 +216,16 @@ pub(crate) fn attach_host(
             .collect(),
         channels: channels.into_iter().map(names).collect(),
     };
-    let parts = HostParts { token, welcome, feed, tap: reader, stop: stop.clone() };
+    let conduct = match begin {
+        Begin::AtOnce => Conduct::default(),
+        Begin::WhenTold => Conduct::waiting(),
+    };
+    let hybrid = assembly.whole_test(hybrid, stream).tapped(tap);
+    let hybrid = hybrid.conducted(conduct.clone(), assembly.every);
+    let (stop, lost) = (stop.clone(), experiment.host.lost());
+    let parts = HostParts { token, welcome, feed, tap: reader, stop, conduct, lost };
     let link = HostLink::open(listener, parts).map_err(Error::HostLink)?;
-    Ok((assembly.whole_test(hybrid, stream).tapped(tap), Some(link)))
+    Ok((hybrid, Some(link)))
 }
 
 /// What the record keeps of the link and of a load that broke off; closes the
@@ -131,6 +234,10 @@ pub(crate) fn close_host(link: HostLink, hybrid: &HybridLoop, step_s: f64) -> Ve
     let (served, turned_away) = link.clients();
     let broken = broken_load(&link, hybrid, step_s);
     let dropped = hybrid.tap().map_or(0, |tap| tap.state.dropped());
+    let notes = link.notes().into_iter().map(|(ticks, text)| {
+        EventNote::new(ticks as f64 * step_s, EventKind::Operator, text)
+    });
+    let notes: Vec<EventNote> = notes.collect();
     link.close();
     let text = format!(
         "clients let in: {served}, connections turned away: {turned_away}; {dropped} frames of \
@@ -138,7 +245,7 @@ pub(crate) fn close_host(link: HostLink, hybrid: &HybridLoop, step_s: f64) -> Ve
     );
     let of_link = EventNote::new(hybrid.time_s(), EventKind::HostLink, text);
     let of_link = EventNote { value: Some(dropped as f64), ..of_link };
-    broken.into_iter().chain([of_link]).collect()
+    notes.into_iter().chain(broken).chain([of_link]).collect()
 }
 
 /// Says of a load that ended before its end was declared.

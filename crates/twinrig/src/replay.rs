@@ -171,9 +171,10 @@ fn streamed_load(record: &Record, assembly: &Assembly) -> Result<Load, Error> {
     Ok(whole.ending(ticks))
 }
 
-/// The course as it was: a streamed load is waited for as long as it took.
+/// The course as it was: a streamed load, and an operator, are waited for as long as it took.
 fn course(record: &Record, assembly: &Assembly, plan: CoursePlan) -> CoursePlan {
-    if assembly.stream.is_none() {
+    let known = rows_before(record) as u64 == assembly.ticks_before();
+    if assembly.stream.is_none() && known {
         return plan;
     }
     let before = rows_before(record) as u64;
@@ -200,6 +201,9 @@ fn refuse_unfit(record: &Record) -> Result<(), Error> {
         Role::Laboratory => return Err(Error::LaboratoryRecord),
         Role::Drive => return Err(Error::DriveRecord),
         Role::Iterative | Role::Evaluations => return Err(Error::IterativeRecord),
+    }
+    if record.phases().contains(&Some(Phase::Held)) {
+        return Err(Error::WasHeld);
     }
     if header.every != 1 {
         return Err(Error::NotEveryTick { every: header.every, why: "a replay needs all" });
@@ -262,7 +266,11 @@ pub fn replay(record: &Record) -> Result<Replay, Error> {
     let Expected { constant_j, .. } = Expected::of(&assembly, &load)?;
     let options = LoopOptions { constant_j, recording: Recording::Off };
     let mut hybrid = assembly.hybrid_loop(plant, load, options);
-    if let Some(plan) = assembly.course {
+    let plan = assembly.course.or_else(|| {
+        let at_once = CoursePlan { initiating: None, completing: None };
+        (rows_before(record) > 0).then_some(at_once)
+    });
+    if let Some(plan) = plan {
         hybrid = hybrid.along(course(record, &assembly, plan), None);
     }
     let frames = recorded.first().map_or(0, Vec::len);

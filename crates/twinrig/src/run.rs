@@ -16,7 +16,7 @@ use crate::check::reasons;
 use crate::error::Error;
 use crate::estimate::Estimate;
 use crate::forecast::{Forecast, Others};
-use crate::hosted::HostOptions;
+use crate::hosted::{Beacon, HostOptions};
 use crate::loop_record::{Ended, record_run};
 use crate::onlooker::Onlooker;
 use crate::pace::Clock;
@@ -160,6 +160,12 @@ impl Test {
         onlooker: &mut dyn Onlooker,
     ) -> Result<Run, Error> {
         let host = options.host.map(|host| host.open(onlooker)).transpose()?;
+        // Until the record is whole.
+        let _beacon = host.as_ref().and_then(|host| {
+            let known = prediction.iter().cloned().collect();
+            let found = host.found(self.experiment(), assembly, options.clock, known)?;
+            Beacon::light(path, &found)
+        });
         let pace = (options.clock, host);
         let (experiment, source) = (self.experiment(), self.source());
         let ended =

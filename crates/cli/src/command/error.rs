@@ -42,6 +42,14 @@ pub(crate) enum CliError {
     /// A picture cannot be written.
     #[error("{0}, or name another place with --plot")]
     Plot(twinrig::Error),
+    /// The host cannot be started.
+    #[cfg(feature = "host")]
+    #[error(transparent)]
+    Host(#[from] host::HostError),
+    /// The program does not find itself.
+    #[cfg(feature = "host")]
+    #[error("cannot find this program: {0}")]
+    Program(io::Error),
     /// The system gives no signals.
     #[error("cannot take the signals that stop a test: {0}")]
     Signals(io::Error),

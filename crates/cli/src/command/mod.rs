@@ -9,11 +9,14 @@ mod host;
 mod identify;
 mod onlooker;
 mod output;
+mod progress_lines;
 mod records;
 mod reduce;
 mod reproduce;
 mod rig;
 mod run;
+#[cfg(feature = "host")]
+mod serve;
 mod signals;
 mod status_line;
 mod sweep;
@@ -75,6 +78,10 @@ enum Command {
         #[command(subcommand)]
         command: host::HostCommand,
     },
+    /// Serve a page and an API: prepare tests, start, hold, stop and see them, edit and study.
+    #[cfg(feature = "host")]
+    #[command(after_help = example!("serve examples --listen 127.0.0.1:7480"))]
+    Serve(serve::ServeArguments),
     /// Play the laboratory of an experiment for a loop elsewhere.
     #[command(after_help = example!("rig frame.toml --listen 0.0.0.0:7410 --once"))]
     Rig(rig::RigArguments),
@@ -203,6 +210,8 @@ fn obey(command: Command, output: Output) -> Result<Exit, CliError> {
         Command::Check(arguments) => check::check(&arguments, output),
         Command::Run(arguments) => run::run(&arguments, output),
         Command::Rig(arguments) => rig::rig(&arguments, output),
+        #[cfg(feature = "host")]
+        Command::Serve(arguments) => serve::serve(&arguments, output),
         Command::Host { command } => host::host(&command, output),
         Command::Identify(arguments) => identify::identify(&arguments, output),
         Command::Report { record, out } => records::report(&record, out, output),

@@ -14,6 +14,7 @@ use twinrig::words::{counted, number};
 use twinrig::{Event, Onlooker, remote, report};
 
 use super::output::{Output, print_words};
+use super::progress_lines::ProgressLines;
 use super::status_line::StatusLine;
 
 /// Shows a study to people on a terminal; elsewhere notices alone.
@@ -22,6 +23,7 @@ pub(super) struct Looker {
     what: &'static str,
     bar: ProgressBar,
     line: Option<StatusLine>,
+    lines: ProgressLines,
     /// Variants that tripped, were unstable, failed.
     counts: [u64; 3],
 }
@@ -29,7 +31,8 @@ pub(super) struct Looker {
 impl Looker {
     /// Looks at a study whose steps are `what`.
     pub(super) fn new(output: Output, what: &'static str) -> Self {
-        Self { output, what, bar: ProgressBar::hidden(), line: None, counts: [0; 3] }
+        let (bar, lines) = (ProgressBar::hidden(), ProgressLines::new());
+        Self { output, what, bar, line: None, lines, counts: [0; 3] }
     }
 
     /// The same of a loop in real time.
@@ -50,6 +53,7 @@ impl Drop for Looker {
 
 impl Onlooker for Looker {
     fn progress(&mut self, done: u64, of: u64) {
+        self.lines.progress(done, of);
         if self.output.is_watched() && self.bar.length() != Some(of) {
             const LOOK: &str = "{msg:24} {bar:40} {percent:>3} %  {eta} left";
             let style = ProgressStyle::with_template(LOOK).expect("the template is a constant");
@@ -63,6 +67,7 @@ impl Onlooker for Looker {
     }
 
     fn stage(&mut self, what: &str) {
+        self.lines.stage(what);
         if self.output.is_watched() && self.bar.is_hidden() {
             self.bar = ProgressBar::new_spinner();
             self.bar.enable_steady_tick(Duration::from_millis(100));
@@ -78,6 +83,7 @@ impl Onlooker for Looker {
 
     fn event(&mut self, event: &Event<'_>) {
         let output = self.output;
+        self.lines.event(event);
         self.bar.suspend(|| match event {
             Event::Warnings(found) => output.warn(found),
             Event::Notice(notice) => output.note(&format!("notice: {notice}")),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use twinrig::hosted::{HostOptions, USUAL_ADDRESS, token_from};
+use twinrig::hosted::{Begin, HostOptions, USUAL_ADDRESS, token_from};
 use twinrig::{RunOptions, Unstable, report};
 
 use super::error::CliError;
@@ -36,6 +36,9 @@ pub(super) struct RunArguments {
     /// shown.
     #[arg(long, value_name = "FILE", requires = "host")]
     token_file: Option<PathBuf>,
+    /// With --host: the load begins when the operator says so over the link.
+    #[arg(long, requires = "host")]
+    wait: bool,
     /// Start a real test although its loop is predicted to be unstable.
     #[arg(long)]
     accept_unstable: bool,
@@ -50,7 +53,8 @@ pub(super) fn run(arguments: &RunArguments, output: Output) -> Result<Exit, CliE
         None => None,
         Some(address) => {
             let token = arguments.token_file.as_deref().map(token_from).transpose()?;
-            Some(HostOptions { address, token })
+            let begin = if arguments.wait { Begin::WhenTold } else { Begin::AtOnce };
+            Some(HostOptions { address, token, begin })
         }
     };
     let folder = folder(arguments.out.as_ref(), file, &started(clock));

@@ -7,7 +7,8 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::protocol::{
-    ProtocolError, Refusal, Reply, Request, Rest, Status, VERSION, Welcome, split,
+    Action, ProtocolError, Refusal, Reply, Request, Rest, Situation, Status, VERSION, Welcome,
+    split,
 };
 use super::token::Token;
 
@@ -135,6 +136,30 @@ impl Client {
     /// Presses the operator's stop; gives how often it has been pressed.
     pub fn stop(&mut self) -> Result<u64, ClientError> {
         self.ask(Request::STOP, &Request::Stop)
+    }
+
+    /// Begins the load, holds the test or lets it go on, in an operator's name.
+    pub fn control(&mut self, action: Action, by: &str) -> Result<(), ClientError> {
+        let request = Request::Control { action: action as u8, by: by.to_owned() };
+        self.ask(Request::CONTROL, &request).map(|_| ())
+    }
+
+    /// Says that an operator is there.
+    pub fn attend(&mut self, by: &str) -> Result<(), ClientError> {
+        self.ask(Request::ATTEND, &Request::Attend { by: by.to_owned() }).map(|_| ())
+    }
+
+    /// Says something for the record.
+    pub fn note(&mut self, text: &str) -> Result<(), ClientError> {
+        self.ask(Request::NOTE, &Request::Note { text: text.to_owned() }).map(|_| ())
+    }
+
+    /// What the operator may do.
+    pub fn situation(&mut self) -> Result<Situation, ClientError> {
+        match self.answer_to(&Request::Situation)? {
+            Reply::Situation(situation) => Ok(situation),
+            _ => Err(ClientError::Unexpected),
+        }
     }
 
     /// Where the test stands.

@@ -19,7 +19,7 @@ mod service;
 mod token;
 
 pub use client::{Client, ClientError};
-pub use protocol::{Reply, Status};
+pub use protocol::{Action, Reply, Situation, Status, WhenLost};
 pub use server::HostLink;
-pub use service::{HostParts, HostService};
+pub use service::{HostParts, HostService, OperatorLost};
 pub use token::{BadToken, Token};

@@ -92,6 +92,25 @@ messages! {
         Stop = STOP 0x06,
         /// Asks where the test stands.
         Status = STATUS 0x07,
+        /// The load begins, the test is held, or goes on.
+        Control {
+            /// Number of the [`Action`].
+            action: u8,
+            /// The operator's name, for the record.
+            by: String,
+        } = CONTROL 0x08,
+        /// An operator is there. Once one was, the test knows when none is any more.
+        Attend {
+            /// The operator's name.
+            by: String,
+        } = ATTEND 0x09,
+        /// Something for the record.
+        Note {
+            /// What.
+            text: String,
+        } = NOTE 0x0a,
+        /// Asks what the operator may do.
+        Situation = SITUATION 0x0b,
     }
 }
 
@@ -138,6 +157,8 @@ messages! {
             /// Frames that this client did not get.
             dropped: u64,
         } = OVER 0x86,
+        /// What the operator may do.
+        Situation(situation: Situation) = SITUATION 0x87,
     }
 }
 
@@ -198,6 +219,49 @@ coded! {
         pub starved: u64,
         /// Frames that found no room on their way out of the loop.
         pub dropped: u64,
+    }
+}
+
+coded! {
+    /// What the operator may do with a test, and what becomes of it without one.
+    #[derive(Debug, Clone, Copy, PartialEq, Default)]
+    pub struct Situation {
+        /// 1 while the load waits for the operator.
+        pub waiting: u8,
+        /// 1 while the test is to be held.
+        pub held: u8,
+        /// 1 if it can be held.
+        pub can_hold: u8,
+        /// 1 while an operator is there, 2 once one was and is lost.
+        pub attended: u8,
+        /// What then happens: number of a [`WhenLost`].
+        pub when_lost: u8,
+        /// After so long, s.
+        pub lost_after_s: f64,
+    }
+}
+
+codes! {
+    /// What an operator asks for.
+    pub enum Action: u8 {
+        /// The load begins.
+        Start = 1,
+        /// The test stands still.
+        Hold = 2,
+        /// It goes on.
+        Resume = 3,
+    }
+}
+
+codes! {
+    /// What becomes of a test whose operator is lost.
+    pub enum WhenLost: u8 {
+        /// It goes on.
+        GoOn = 0,
+        /// It is held.
+        Hold = 1,
+        /// It is stopped.
+        Stop = 2,
     }
 }
 

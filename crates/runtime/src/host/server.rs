@@ -73,6 +73,11 @@ impl HostLink {
         self.shared.service().test.feed_left.clone()
     }
 
+    /// What is to be in the record: ticks that were done, and what happened.
+    pub fn notes(&self) -> Vec<(u64, String)> {
+        self.shared.service().test.notes.clone()
+    }
+
     /// Closes the link once the last tick is done. Clients get what waits for
     /// them if they take it soon.
     pub fn close(mut self) {

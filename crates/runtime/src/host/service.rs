@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::connection::{Connection, FrameQueue, Standing};
-use super::protocol::{Refusal, Reply, Request, Rest, Status, VERSION, Welcome};
+use super::protocol::{
+    Action, Refusal, Reply, Request, Rest, Situation, Status, VERSION, Welcome, WhenLost,
+};
 use super::token::Token;
+use crate::conduct::Conduct;
 use crate::stop::StopHandle;
 use crate::streamed_load::{Feed, FeedError, FeedState};
 use crate::tap::TapReader;
@@ -31,6 +34,18 @@ const LOOK_NS: u64 = 5_000_000;
 /// How often that of the load, while it is full.
 const FULL_NS: u64 = 500_000;
 
+/// Most notes kept for the record.
+const MOST_NOTES: usize = 512;
+
+/// What becomes of a test whose operator is lost, and after what time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OperatorLost {
+    /// What happens.
+    pub then: WhenLost,
+    /// After so long without a word, s.
+    pub after_s: f64,
+}
+
 /// What a link joins.
 pub struct HostParts {
     /// What clients must know.
@@ -43,6 +58,10 @@ pub struct HostParts {
     pub tap: TapReader,
     /// What a stop presses.
     pub stop: StopHandle,
+    /// What the operator's wishes reach.
+    pub conduct: Conduct,
+    /// What becomes of a test whose operator is lost.
+    pub lost: OperatorLost,
 }
 
 /// What a request leads to: an answer, or why the client is let go.
@@ -91,7 +110,15 @@ impl HostService {
         let state = parts.feed.as_ref().map(|feed| Arc::clone(&feed.state));
         Self {
             frame: vec![0.0; parts.tap.width],
-            test: Test { parts, state, feed_left: None, served: 0, turned_away: 0 },
+            test: Test {
+                parts,
+                state,
+                feed_left: None,
+                notes: Vec::new(),
+                attended: Attended::Never,
+                served: 0,
+                turned_away: 0,
+            },
             skipped: 0,
             connections: BTreeMap::new(),
             last: 0,
@@ -188,6 +215,7 @@ impl HostService {
     /// go that take too long.
     pub fn poll(&mut self, now_ns: u64) {
         self.distribute();
+        self.test.look_for_operator(now_ns);
         let all: Vec<u64> = self.connections.keys().copied().collect();
         for id in all {
             let Some(connection) = self.connections.get_mut(&id) else { continue };
@@ -281,12 +309,26 @@ impl HostService {
     }
 }
 
+/// Whether an operator is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Attended {
+    /// None has said so yet: whoever started the test looks after it.
+    Never,
+    /// One has, at this time.
+    Since(u64),
+    /// None is any more.
+    Lost,
+}
+
 /// What clients reach of the test.
 pub(super) struct Test {
     parts: HostParts,
     state: Option<Arc<FeedState>>,
     /// Why the last client that fed the load did not go on with it.
     pub(super) feed_left: Option<String>,
+    /// What is to be in the record: ticks that were done, and what happened.
+    pub(super) notes: Vec<(u64, String)>,
+    attended: Attended,
     served: u64,
     turned_away: u64,
 }
@@ -387,6 +429,88 @@ impl Test {
             // Obeyed as it came.
             (Request::Stop, _) => Ok(None),
             (Request::Status, _) => Ok(Some(Reply::Status(self.status()))),
+            (Request::Control { action, by }, _) => granted(self.control(action, &by)?),
+            (Request::Attend { by }, _) => {
+                if !matches!(self.attended, Attended::Since(_)) {
+                    self.note(format!("operator: {by}"));
+                }
+                self.attended = Attended::Since(now_ns);
+                granted(0)
+            }
+            (Request::Note { text }, _) => {
+                self.note(text);
+                granted(self.notes.len() as u64)
+            }
+            (Request::Situation, _) => Ok(Some(Reply::Situation(self.situation()))),
+        }
+    }
+
+    /// Keeps something for the record; a client that never ends fills no memory.
+    fn note(&mut self, text: String) {
+        if self.notes.len() < MOST_NOTES {
+            let text = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            self.notes.push((self.status().ticks, text));
+        }
+    }
+
+    /// Begins the load, holds the test or lets it go on.
+    fn control(&mut self, action: u8, by: &str) -> Result<u64, Refused> {
+        let conduct = &self.parts.conduct;
+        let Some(action) = Action::from_code(action) else {
+            return refused(Refusal::BadRequest, format!("there is no action {action}"));
+        };
+        let words = match action {
+            Action::Start => {
+                conduct.start();
+                "the load is let begin"
+            }
+            Action::Hold if !conduct.hold() => {
+                let text = "numerical part and rig are one system here, which cannot be held";
+                return refused(Refusal::BadRequest, text);
+            }
+            Action::Hold => "hold",
+            Action::Resume => {
+                conduct.resume();
+                "the test goes on after a hold"
+            }
+        };
+        self.note(format!("{words}, by {by}"));
+        Ok(action as u64)
+    }
+
+    /// Does what is declared once an operator who was there is not any more.
+    fn look_for_operator(&mut self, now_ns: u64) {
+        let OperatorLost { then, after_s } = self.parts.lost;
+        let Attended::Since(heard_ns) = self.attended else { return };
+        if now_ns.saturating_sub(heard_ns) as f64 <= 1e9 * after_s {
+            return;
+        }
+        self.attended = Attended::Lost;
+        let words = match then {
+            WhenLost::Hold if self.parts.conduct.hold() => "the test is held",
+            // What cannot be held is not left to itself either.
+            WhenLost::Hold | WhenLost::Stop => {
+                self.parts.stop.press();
+                "the test is stopped"
+            }
+            WhenLost::GoOn => "the test goes on",
+        };
+        self.note(format!("no word of an operator for {after_s} s: {words}"));
+    }
+
+    fn situation(&self) -> Situation {
+        let Self { parts, attended, .. } = self;
+        Situation {
+            waiting: u8::from(parts.conduct.is_waiting()),
+            held: u8::from(parts.conduct.is_held()),
+            can_hold: u8::from(parts.conduct.can_hold()),
+            attended: match attended {
+                Attended::Never => 0,
+                Attended::Since(_) => 1,
+                Attended::Lost => 2,
+            },
+            when_lost: parts.lost.then as u8,
+            lost_after_s: parts.lost.after_s,
         }
     }
 

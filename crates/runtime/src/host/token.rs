@@ -2,6 +2,7 @@
 
 use std::io;
 
+use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 /// A secret shared by test and clients. Its text is never shown by `Debug`.
@@ -47,6 +48,12 @@ impl Token {
     /// To be shown to the operator.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Its SHA-256: who has the token can tell by it that it is the right one.
+    pub fn fingerprint(&self) -> String {
+        let digest = Sha256::digest(self.text.as_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Whether these bytes are it. Takes as long for any that are not.

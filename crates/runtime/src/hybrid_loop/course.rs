@@ -132,6 +132,20 @@ impl Course {
         self.begun[stage as usize]
     }
 
+    /// Whether the rig has settled at its start by this tick, and the load is still to begin.
+    pub(super) fn has_settled(&self, tick: u64) -> bool {
+        match self.stage {
+            Stage::Settling => {
+                let settle = self.plan.initiating.map_or(0, |plan| plan.settle_ticks);
+                self.since(tick) >= settle
+            }
+            Stage::Fetching => self.plan.initiating.is_some_and(|plan| {
+                plan.settle_ticks == 0 && self.since(tick) >= plan.fetch_ticks
+            }),
+            _ => false,
+        }
+    }
+
     fn enter(&mut self, stage: Stage, tick: u64) {
         self.stage = stage;
         self.begun[stage as usize] = Some(tick);

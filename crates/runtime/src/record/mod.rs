@@ -193,6 +193,8 @@ pub enum EventKind {
     /// What came and went over a link to a host.
     #[serde(rename = "host link")]
     HostLink,
+    /// What an operator did over that link, and that one was there or lost.
+    Operator,
     /// What became of a load that arrived while the test ran.
     #[serde(rename = "streamed load")]
     StreamedLoad,

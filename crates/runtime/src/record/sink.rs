@@ -23,7 +23,7 @@ pub struct FrameSink {
     width: usize,
     /// The frame that is being made, behind its number.
     frame: Vec<f64>,
-    /// Number of the next frame; exact up to 2⁵³.
+    /// Number of the next frame that is not beside the test; exact up to 2⁵³.
     sequence: f64,
     progress: Arc<Progress>,
     clock: Arc<dyn Clock>,
@@ -54,6 +54,14 @@ impl FrameSink {
             nudge_every,
             until_nudge: nudge_every,
         }
+    }
+
+    /// Begins a frame of a test that stands still: what is known beforehand is not for it.
+    pub(crate) fn begin_beside(&mut self) -> &mut Vec<f64> {
+        self.frame.clear();
+        // No row of what is known has this number.
+        self.frame.push(f64::INFINITY);
+        &mut self.frame
     }
 
     /// Begins a frame; its values are to be appended.

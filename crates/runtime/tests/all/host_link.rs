@@ -11,7 +11,8 @@ use crate::common::benchmark::{Case, ground, quick};
 use model::channel::Channel;
 use runtime::clock::run_virtual;
 use runtime::host::protocol::{Refusal, Reply, Request, VERSION, Welcome, split};
-use runtime::host::{Client, ClientError, HostLink, HostParts, Token};
+use runtime::conduct::Conduct;
+use runtime::host::{Client, ClientError, HostLink, HostParts, OperatorLost, Token, WhenLost};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{Completing, CoursePlan};
 use runtime::interlock::Phase;
@@ -72,6 +73,8 @@ fn bench(buffer_samples: usize) -> Bench {
         feed: Some(feed),
         tap: reader,
         stop: stop.clone(),
+        conduct: Conduct::default(),
+        lost: OperatorLost { then: WhenLost::GoOn, after_s: 30.0 },
     };
     let link = HostLink::open(TcpListener::bind("127.0.0.1:0").unwrap(), parts).unwrap();
     let plan = CoursePlan { initiating: None, completing: Some(COMPLETING) };

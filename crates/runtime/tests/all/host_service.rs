@@ -2,7 +2,8 @@
 
 use crate::common;
 use runtime::host::protocol::{Refusal, Reply, Request, VERSION, Welcome, split};
-use runtime::host::{HostParts, HostService, Token};
+use runtime::conduct::Conduct;
+use runtime::host::{HostParts, HostService, OperatorLost, Token, WhenLost};
 use runtime::stop::StopHandle;
 use runtime::streamed_load::{Feed, StreamPlan, StreamedLoad};
 use runtime::tap::Tap;
@@ -14,6 +15,7 @@ struct Bench {
     service: HostService,
     token: Token,
     stop: StopHandle,
+    conduct: Conduct,
     _tap: Tap,
     _stream: StreamedLoad,
 }
@@ -22,10 +24,15 @@ struct Bench {
 const RING: usize = 64;
 
 fn bench() -> Bench {
+    bench_losing(WhenLost::GoOn)
+}
+
+/// A test that loses its operator after two seconds.
+fn bench_losing(then: WhenLost) -> Bench {
     let channels = common::channels();
     let (tap, reader) = Tap::new(channels.len(), 64);
     let token = Token::new("a token of sixteen and more".replace(' ', "-").as_str()).unwrap();
-    let stop = StopHandle::default();
+    let (stop, conduct) = (StopHandle::default(), Conduct::waiting());
     let (feed, stream) = Feed::new(&StreamPlan {
         bounds: vec![1.0],
         ticks_per_sample: 1,
@@ -51,8 +58,10 @@ fn bench() -> Bench {
         feed: Some(feed),
         tap: reader,
         stop: stop.clone(),
+        conduct: conduct.clone(),
+        lost: OperatorLost { then, after_s: 2.0 },
     };
-    Bench { service: HostService::new(parts), token, stop, _tap: tap, _stream: stream }
+    Bench { service: HostService::new(parts), token, stop, conduct, _tap: tap, _stream: stream }
 }
 
 impl Bench {
@@ -81,6 +90,50 @@ impl Bench {
         }
         replies
     }
+}
+
+#[test]
+fn a_test_whose_operator_is_lost_does_what_is_declared_and_once() {
+    for (then, presses, held) in
+        [(WhenLost::GoOn, 0, false), (WhenLost::Hold, 0, true), (WhenLost::Stop, 1, false)]
+    {
+        let mut bench = bench_losing(then);
+        let client = bench.client(0);
+        // Nobody has said that an operator is there.
+        bench.service.poll(10 * SECOND);
+        assert_eq!((bench.stop.presses(), bench.conduct.is_held()), (0, false));
+        let attend = Request::Attend { by: "Anna".into() }.bytes();
+        bench.service.handle(10 * SECOND, client, &attend);
+        bench.service.handle(11 * SECOND, client, &attend);
+        bench.service.poll(13 * SECOND);
+        assert_eq!((bench.stop.presses(), bench.conduct.is_held()), (0, false), "heard in time");
+        bench.service.poll(13 * SECOND + 1);
+        bench.service.poll(20 * SECOND);
+        assert_eq!((bench.stop.presses(), bench.conduct.is_held()), (presses, held), "{then:?}");
+        bench.service.handle(20 * SECOND, client, &Request::Situation.bytes());
+        let replies = bench.replies(20 * SECOND, client);
+        let Some(Reply::Situation(situation)) = replies.last() else { panic!("{replies:?}") };
+        assert_eq!((situation.attended, situation.when_lost), (2, then as u8));
+    }
+}
+
+#[test]
+fn an_operator_begins_holds_and_goes_on_and_nothing_else_does() {
+    let mut bench = bench();
+    let stranger = bench.service.connect(0);
+    let control = |action| Request::Control { action, by: "Anna".into() }.bytes();
+    bench.service.handle(0, stranger, &control(1));
+    assert!(bench.conduct.is_waiting(), "who has not greeted begins nothing");
+    let client = bench.client(0);
+    for (action, waiting, held) in [(2, true, true), (3, true, false), (1, false, false)] {
+        bench.service.handle(0, client, &control(action));
+        assert_eq!((bench.conduct.is_waiting(), bench.conduct.is_held()), (waiting, held));
+        let replies = bench.replies(0, client);
+        assert!(matches!(replies[..], [Reply::Granted { .. }]), "{replies:?}");
+    }
+    bench.service.handle(0, client, &control(4));
+    let replies = bench.replies(0, client);
+    assert!(matches!(replies[..], [Reply::Refused { reason: Refusal::BadRequest, .. }]));
 }
 
 #[test]

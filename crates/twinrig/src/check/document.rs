@@ -35,6 +35,7 @@ fn document(found: &LoopCheck) -> Value {
         Stability::Rigid(_) => (Some("integrated structure"), None),
         Stability::Unknown(_) => (None, None),
     };
+    let fit = found.fit.as_ref();
     json!({
         "title": found.title,
         "dofs": found.dof_names.len(),
@@ -60,14 +61,14 @@ fn document(found: &LoopCheck) -> Value {
         "critical_delay_gao_you_s": forecast.estimate_s,
         "transfer_delay_s": forecast.delay_s,
         "advice": found.advice.as_ref().map(|advice| partitions(found, advice)),
-        "tick_s": found.fit.tick.p50_s,
-        "tick_p99_s": found.fit.tick.p99_s,
-        "numerical_p99_s": found.fit.step.p99_s,
-        "main_share": found.fit.main_share(),
-        "tick_share": found.fit.tick_share(),
+        "tick_s": fit.map(|fit| fit.tick.p50_s),
+        "tick_p99_s": fit.map(|fit| fit.tick.p99_s),
+        "numerical_p99_s": fit.map(|fit| fit.step.p99_s),
+        "main_share": fit.and_then(|fit| fit.main_share()),
+        "tick_share": fit.map(|fit| fit.tick_share()),
         "margin": MARGIN,
-        "fits": found.fit.fits(),
-        "ratio": found.fit.ratio(),
+        "fits": fit.map(|fit| fit.fits()),
+        "ratio": fit.and_then(|fit| fit.ratio()),
         "faults": found.faults,
         "warnings": found.warnings,
     })

@@ -13,7 +13,7 @@ use analysis::partitions::{Advice, advise};
 use serde_json::Value;
 
 pub use iterative::{Feedback, IterativeCheck};
-pub use page::margin_numbers;
+pub use page::{DelayChart, DelayCurve, margin_numbers};
 pub use rehearsal::Rehearsal;
 pub(crate) use verdict::{UNSTABLE, reasons};
 pub use verdict::{directions, in_short, verdict};
@@ -51,8 +51,8 @@ pub struct LoopCheck {
     pub warnings: Value,
     /// Stability, margins, modes.
     pub forecast: Forecast,
-    /// What a tick costs here, and whether it fits its period.
-    pub fit: Fit,
+    /// What a tick costs here, and whether it fits its period, where that was timed.
+    pub fit: Option<Fit>,
     /// What a short rehearsal says of what the prediction assumes.
     pub rehearsal: Option<Rehearsal>,
     /// What all that makes of the test.
@@ -61,10 +61,28 @@ pub struct LoopCheck {
     pub advice: Option<Advice>,
 }
 
+/// How much is done for an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    /// What the models tell.
+    Models,
+    /// Also what has to be tried and timed.
+    Whole,
+}
+
 impl Test {
     /// Says whether the test will be stable, how far from the boundary, and whether
     /// its loop fits its period here.
     pub fn check(&self) -> Result<Check, Error> {
+        self.examine(Effort::Whole)
+    }
+
+    /// The same from the models alone, for who waits: nothing is timed, rehearsed or tried.
+    pub fn judge(&self) -> Result<Check, Error> {
+        self.examine(Effort::Models)
+    }
+
+    fn examine(&self, effort: Effort) -> Result<Check, Error> {
         let (experiment, assembly) = (self.experiment(), self.assembly()?);
         let mut warnings = self.warnings();
         warnings.extend(experiment.missing_limits());
@@ -73,10 +91,18 @@ impl Test {
             let found = found.map_err(|error| error.of_file(experiment.name()))?;
             return Ok(Check::Iterative(Box::new(found)));
         }
-        let (forecast, fit) = (Forecast::new(assembly, Others::Tried)?, Fit::measure(assembly)?);
+        let (forecast, fit, rehearsal) = match effort {
+            Effort::Models => (Forecast::new(assembly, Others::Left)?, None, None),
+            Effort::Whole => {
+                let forecast = Forecast::new(assembly, Others::Tried)?;
+                let fit = Fit::measure(assembly)?;
+                let rehearsal = rehearsal::rehearse(self, &forecast)?;
+                (forecast, Some(fit), rehearsal)
+            }
+        };
         let reasons = reasons(&forecast, &experiment.verdict);
-        let rehearsal = rehearsal::rehearse(self, &forecast)?;
         let found = rehearsal.as_ref().and_then(Rehearsal::reason).into_iter();
+        let slow = fit.as_ref().and_then(verdict::too_slow);
         Ok(Check::Loop(Box::new(LoopCheck {
             title: experiment.title.clone(),
             dof_names: assembly.structure.names.clone(),
@@ -85,7 +111,7 @@ impl Test {
             ticks: assembly.ticks,
             faults: assembly.faults.len(),
             warnings: warnings.to_json(),
-            verdict: reasons.into_iter().chain(found).chain(verdict::too_slow(&fit)).collect(),
+            verdict: reasons.into_iter().chain(found).chain(slow).collect(),
             rehearsal,
             forecast,
             fit,
@@ -117,6 +143,14 @@ impl Check {
         match self {
             Self::Loop(found) => &found.verdict,
             Self::Iterative(found) => &found.verdict,
+        }
+    }
+
+    /// The damping of the modes against a further delay, where there is a loop gain.
+    pub fn delay_chart(&self) -> Option<DelayChart> {
+        match self {
+            Self::Loop(found) => DelayChart::of(found),
+            Self::Iterative(_) => None,
         }
     }
 

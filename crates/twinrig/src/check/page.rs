@@ -5,6 +5,7 @@ use std::path::Path;
 use analysis::loop_stability::modes::{Motion, along_delay};
 use analysis::loop_stability::{Crossing, LoopMode, Margins, OpenLoop, Point};
 use model::compensator::Design;
+use serde::Serialize;
 
 use super::{LoopCheck, tables, verdict};
 use crate::error::Error;
@@ -133,46 +134,91 @@ fn nyquist(examined: &Examined, open: &OpenLoop) -> Figure {
     Figure::new("Loop gain", caption, vec![pane])
 }
 
+/// The damping of the modes that lose most, against a further delay.
+#[derive(Debug, Clone, Serialize)]
+pub struct DelayChart {
+    /// From and to, s: the loop earlier or later than declared.
+    pub range_s: [f64; 2],
+    /// Where it becomes unstable, within that.
+    pub critical_s: Option<f64>,
+    /// One for each motion.
+    pub curves: Vec<DelayCurve>,
+}
+
+/// The damping of one motion.
+#[derive(Debug, Clone, Serialize)]
+pub struct DelayCurve {
+    /// Which.
+    pub name: String,
+    /// Its damping in the whole structure, %; none of the rig's own motions.
+    pub reference: Option<f64>,
+    /// Further delay, s, and damping ratio, %; no number where it is lost.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl DelayChart {
+    /// Of a loop that has a loop gain.
+    pub(super) fn of(found: &LoopCheck) -> Option<Self> {
+        let examined = found.forecast.examined.as_deref()?;
+        let open = OpenLoop::sampled(&examined.description).ok()?;
+        Some(Self::new(&found.forecast, examined, &open))
+    }
+
+    fn new(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Self {
+        let plain = examined.description.compensator == Design::None;
+        let mut has_s = if forecast.delay_s.is_finite() { forecast.delay_s.max(0.0) } else { 0.0 };
+        let more_s = match examined.margins.verdict.delay_margin {
+            Some(delay) => (1.4 * delay.delay_s).min(10.0 * (has_s + 1e-3)),
+            None => 0.5 * has_s + 1e-3,
+        };
+        if !plain {
+            // The compensator has taken most of it: earlier than this means nothing.
+            has_s = has_s.min(0.25 * more_s);
+        }
+        let drawn = drawn(examined, more_s);
+        let start: Vec<Motion> = drawn.iter().map(|drawn| drawn.motion).collect();
+        let steps = |end_s: f64| -> Vec<f64> {
+            (0..=STEPS).map(|i| end_s * i as f64 / STEPS as f64).collect()
+        };
+        // Both ways from where the loop is.
+        let (less, more) = (steps(-has_s), steps(more_s));
+        let (back, forth) = (along_delay(open, &start, &less), along_delay(open, &start, &more));
+        let curve = |(index, drawn): (usize, Drawn)| {
+            let point = |(delay_s, row): (&f64, &Vec<Option<Motion>>)| {
+                let ratio = row[index].map_or(f64::NAN, |motion| 100.0 * motion.damping_ratio());
+                (*delay_s, ratio)
+            };
+            let earlier = less.iter().zip(&back).rev().map(point);
+            let points = earlier.chain(more.iter().zip(&forth).map(point)).collect();
+            DelayCurve { name: drawn.name, reference: drawn.truth, points }
+        };
+        let margin = examined.margins.verdict.delay_margin.map(|delay| delay.delay_s);
+        Self {
+            range_s: [-has_s, more_s],
+            critical_s: margin.filter(|delay_s| *delay_s <= more_s),
+            curves: drawn.into_iter().enumerate().map(curve).collect(),
+        }
+    }
+}
+
 /// The damping of the modes that lose most, against the delay.
 fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Figure {
-    let plain = examined.description.compensator == Design::None;
-    let mut has_s = if forecast.delay_s.is_finite() { forecast.delay_s.max(0.0) } else { 0.0 };
-    let more_s = match examined.margins.verdict.delay_margin {
-        Some(delay) => (1.4 * delay.delay_s).min(10.0 * (has_s + 1e-3)),
-        None => 0.5 * has_s + 1e-3,
-    };
-    if !plain {
-        // The compensator has taken most of it: earlier than this means nothing.
-        has_s = has_s.min(0.25 * more_s);
-    }
-    let drawn = drawn(examined, more_s);
-    let start: Vec<Motion> = drawn.iter().map(|drawn| drawn.motion).collect();
-    let steps =
-        |end_s: f64| -> Vec<f64> { (0..=STEPS).map(|i| end_s * i as f64 / STEPS as f64).collect() };
-    // Both ways from where the loop is.
-    let (less, more) = (steps(-has_s), steps(more_s));
-    let (back, forth) = (along_delay(open, &start, &less), along_delay(open, &start, &more));
-    let x = Axis::new("Further delay [ms]").range(-1e3 * has_s, 1e3 * more_s);
+    let chart = DelayChart::new(forecast, examined, open);
+    let [from, to] = chart.range_s.map(|delay_s| 1e3 * delay_s);
+    let x = Axis::new("Further delay [ms]").range(from, to);
     let mut pane = Pane::new(x, Axis::new("Damping ratio [%]").reach(0.0)).shape(Shape::Square);
-    let flat = |truth: f64| [(-1e3 * has_s, truth), (1e3 * more_s, truth), (f64::NAN, f64::NAN)];
-    let truths = drawn.iter().filter_map(|drawn| drawn.truth).flat_map(flat);
+    let flat = |truth: f64| [(from, truth), (to, truth), (f64::NAN, f64::NAN)];
+    let truths = chart.curves.iter().filter_map(|curve| curve.reference).flat_map(flat);
     pane = pane.line(Role::Reference, "whole structure (reference)", truths);
-    for (index, drawn) in drawn.iter().enumerate() {
-        let point = |(delay_s, row): (&f64, &Vec<Option<Motion>>)| {
-            let ratio = row[index].map_or(f64::NAN, |motion| 100.0 * motion.damping_ratio());
-            (1e3 * delay_s, ratio)
-        };
-        let earlier = less.iter().zip(&back).rev().map(point);
-        let points = earlier.chain(more.iter().zip(&forth).map(point));
-        pane = pane.line(Role::Other(index), drawn.name.clone(), points);
+    for (index, curve) in chart.curves.iter().enumerate() {
+        let points = curve.points.iter().map(|(delay_s, ratio)| (1e3 * delay_s, *ratio));
+        pane = pane.line(Role::Other(index), curve.name.clone(), points);
     }
     pane = pane.event(0.0, "as declared");
-    if let Some(delay) =
-        examined.margins.verdict.delay_margin.filter(|delay| delay.delay_s <= more_s)
-    {
-        pane = pane.event(1e3 * delay.delay_s, format!("+{} ms", rounded(1e3 * delay.delay_s)));
+    if let Some(critical_s) = chart.critical_s {
+        pane = pane.event(1e3 * critical_s, format!("+{} ms", rounded(1e3 * critical_s)));
     }
-    Figure::new("Damping in the loop", caption(examined, &drawn), vec![pane])
+    Figure::new("Damping in the loop", caption(examined, &chart.curves), vec![pane])
 }
 
 /// A motion whose damping is drawn.
@@ -217,7 +263,7 @@ fn drawn(examined: &Examined, more_s: f64) -> Vec<Drawn> {
     modes.iter().filter_map(of_mode).chain(others.map(of_other)).collect()
 }
 
-fn caption(examined: &Examined, drawn: &[Drawn]) -> String {
+fn caption(examined: &Examined, curves: &[DelayCurve]) -> String {
     let mut words = "If the whole loop were later or earlier than declared. Where a curve falls \
                      below zero the test is unstable."
         .to_owned();
@@ -226,7 +272,8 @@ fn caption(examined: &Examined, drawn: &[Drawn]) -> String {
         words += &format!(" Of the modes, the {MODES} that come nearest to that.");
     }
     if examined.margins.verdict.growing > 0
-        && !drawn.iter().any(|drawn| drawn.motion.growth_1_s() > 0.0)
+        // As declared is where the way back and forth begins.
+        && !curves.iter().any(|curve| curve.points.get(STEPS).is_some_and(|at| at.1 < 0.0))
     {
         words += " The motion that grows here belongs to no mode and is not drawn.";
     }

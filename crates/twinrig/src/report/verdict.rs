@@ -1,6 +1,7 @@
 //! The verdict on a test that took place: what was predicted, how it ended, how close it came.
 
 use experiment::VerdictSpec;
+use runtime::interlock::Phase;
 use runtime::verdict::{Level, Reason, Verdict};
 
 use super::findings::{Findings, Signals};
@@ -15,6 +16,7 @@ pub(super) fn verdict(findings: &Findings<'_>) -> Verdict {
     let predicted = findings.view.record.header.prediction.iter().cloned();
     let known = ending(findings).into_iter().chain(predicted);
     let known = known.chain(findings.warning_reached_s.map(warned)).chain(gaps(findings));
+    let known = known.chain(held(findings));
     // A record without a file that can be read has no thresholds.
     let thresholds = findings.experiment.as_ref().map(|experiment| experiment.verdict);
     let measured = thresholds.iter().flat_map(|thresholds| {
@@ -68,6 +70,19 @@ fn late(findings: &Findings<'_>, thresholds: &VerdictSpec) -> Option<Reason> {
             number(100.0 * threshold)
         );
         (text, "a quieter machine, a real-time kernel, or a lower rate".to_owned())
+    })
+}
+
+/// A test that stood still in between was none in real time.
+fn held(findings: &Findings<'_>) -> Option<Reason> {
+    let view = &findings.view;
+    let rows = view.phases.iter().filter(|phase| **phase == Some(Phase::Held)).count();
+    let held_s = rows as f64 / view.frame_rate_hz()?;
+    let text = format!("the operator held the test, for {} s in all", number(held_s));
+    (rows > 0).then(|| {
+        let remedy = "forces that depend on rate, inertia or relaxation are not those of a test in \
+                      one piece: repeat it without a hold";
+        Reason::new(Level::Doubtful, "held", text, remedy)
     })
 }
 

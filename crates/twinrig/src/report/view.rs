@@ -175,6 +175,7 @@ impl<'a> View<'a> {
                 Some(Phase::Initiating) => Some("initiating"),
                 Some(Phase::Completing) => Some("ringing down"),
                 Some(Phase::Homing) => Some("going home"),
+                Some(Phase::Held) => Some("held"),
                 _ => None,
             };
             // A phase lasts until the next one begins.

@@ -75,7 +75,7 @@ fn of_loop(found: &LoopCheck, assembly: &Assembly) -> Words {
         samples
             .is_finite()
             .then(|| format!("{} samples per cycle of the fastest mode", rounded(samples))),
-        Some(fit_words(&found.fit)),
+        found.fit.as_ref().map(fit_words),
     ];
     let said = before.into_iter().flatten().chain(margins).chain(after.into_iter().flatten());
     said.for_each(|line| words.line(line));

@@ -163,9 +163,11 @@ impl Exchange {
         self.endpoint.state = match left {
             Phase::Safe if stands => Phase::Frozen,
             Phase::Holding | Phase::Ramping | Phase::Safe | Phase::Frozen => left,
-            Phase::Running | Phase::Initiating | Phase::Completing | Phase::Homing => {
-                Phase::Running
-            }
+            Phase::Running
+            | Phase::Initiating
+            | Phase::Completing
+            | Phase::Homing
+            | Phase::Held => Phase::Running,
         } as u8;
         self.endpoint.frame(now_ns, Kind::Bye, self.tick, 0, None, [&[]; 3])
     }
