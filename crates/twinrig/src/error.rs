@@ -219,6 +219,13 @@ pub enum Error {
     #[error("stopped; what was done until then is kept")]
     Stopped,
 
+    /// Between finding a laboratory and arming it another took its place.
+    #[error(
+        "the laboratory at {address} has begun anew with another file since it was found: compare \
+         the files of both ends and start again"
+    )]
+    OtherLaboratory { address: SocketAddr },
+
     /// The file declares no sweep.
     #[error(
         "{file} has no [sweep]: add one that says what varies, such as\n  [sweep]\n  runs = 100\n  \

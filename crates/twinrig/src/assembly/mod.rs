@@ -22,6 +22,7 @@ pub use store::SignalStore;
 
 use std::sync::Arc;
 
+use crate::remote::Laboratory;
 use model::channel::Channel;
 use model::compensator::{Compensator, CompensatorError, Design, ShapingDesign, Site};
 use model::equations::ConnectedElement;
@@ -118,7 +119,7 @@ pub struct Assembly {
     /// What a frame holds of the numerical motion.
     pub detail: MotionDetail,
     /// A laboratory at the end of a wire that takes the rig's place in a run.
-    pub remote: Option<LinkPlan>,
+    pub remote: Option<Laboratory>,
 }
 
 /// Noise and steps, one entry per interface DOF, SI.
@@ -269,7 +270,10 @@ impl Assembly {
             parameters: self.design.parameters(self.count()),
             indicators: self.watch.channels(self.count()),
             source: self.rates.map_or_else(Vec::new, |_| Rates::channels()),
-            auxiliary: self.remote.as_ref().map_or_else(Vec::new, |_| LinkPlan::channels()),
+            auxiliary: self
+                .remote
+                .as_ref()
+                .map_or_else(Vec::new, |one| LinkPlan::channels(one.peer.auxiliary)),
         }
     }
 }

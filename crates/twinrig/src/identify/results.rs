@@ -97,7 +97,7 @@ impl Test {
         onlooker: &mut dyn Onlooker,
     ) -> Result<IdentifyResult, Error> {
         let (experiment, rig) = (self.experiment(), options.rig.as_deref());
-        let assembly = self.reach(options.clock, Wire::Open, rig, onlooker)?;
+        let assembly = self.reach(options.clock, Wire::Open, rig, stop, onlooker)?;
         let system = &assembly.transfer_system;
         let still = matches!(system, TransferSystem::Ideal | TransferSystem::Delay { .. });
         if still && assembly.remote.is_none() {
