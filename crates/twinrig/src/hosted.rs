@@ -1,11 +1,11 @@
 //! A test with a host link: load in, feedback out, and a stop from afar.
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::channel::Channel;
 use runtime::host::protocol::{VERSION, Welcome};
-use runtime::host::{HostLink, HostParts, Token};
+use runtime::host::{HostLink, HostParts, Identity, Token, Trust};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
 use runtime::record::{EventKind, EventNote};
@@ -26,6 +26,8 @@ pub const USUAL_ADDRESS: &str = "127.0.0.1:7420";
 const MOST_CHANNELS: usize = 1024;
 /// Time for which frames are kept on their way out of the loop.
 const TAP_S: f64 = 1.0;
+/// Largest file of certificates or a key.
+const LONGEST_PEM: u64 = 1 << 20;
 /// Largest token file.
 const LONGEST_FILE: u64 = 4096;
 
@@ -36,15 +38,63 @@ pub struct HostOptions {
     pub address: String,
     /// What lets clients in; without one it is drawn.
     pub token: Option<Token>,
+    /// Whether the link is encrypted.
+    pub security: Security,
+}
+
+/// How a link is kept from others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Security {
+    /// By TLS with a certificate that is drawn, unless only this machine can reach the link.
+    #[default]
+    ByAddress,
+    /// By TLS with a certificate that is drawn.
+    Drawn,
+    /// By TLS with a certificate and its key, files in PEM.
+    Own {
+        /// The certificate, and those that vouch for it.
+        certificate: PathBuf,
+        /// Its key.
+        key: PathBuf,
+    },
+    /// By nothing: for a network of its own, or a tunnel.
+    Plain,
+}
+
+impl Security {
+    fn identity(&self, address: SocketAddr) -> Result<Option<Identity>, Error> {
+        match self {
+            Self::Plain => Ok(None),
+            Self::ByAddress if address.ip().is_loopback() => Ok(None),
+            Self::ByAddress | Self::Drawn => Ok(Some(Identity::drawn().map_err(Error::Tls)?)),
+            Self::Own { certificate, key } => {
+                let read = Identity::from_pem(&pem(certificate)?, &pem(key)?);
+                let path = certificate.display().to_string();
+                Ok(Some(read.map_err(|source| Error::Certificate { path, source })?))
+            }
+        }
+    }
+}
+
+fn pem(path: &Path) -> Result<Vec<u8>, Error> {
+    let failed = |source| Error::Pem { path: path.display().to_string(), source };
+    experiment::source::read_regular(path, LONGEST_PEM).map_err(failed)
+}
+
+/// Trust in the authorities of a file in PEM.
+pub fn authorities_from(path: &Path) -> Result<Trust, Error> {
+    let read = Trust::authorities(&pem(path)?);
+    read.map_err(|source| Error::Certificate { path: path.display().to_string(), source })
 }
 
 impl HostOptions {
     /// Takes the address, and says where the link is.
     pub(crate) fn open(self, onlooker: &mut dyn Onlooker) -> Result<Hosting, Error> {
         let drawn = self.token.is_none();
-        let hosting = Hosting::new(&self.address, self.token)?;
+        let hosting = Hosting::new(&self.address, self.token, &self.security)?;
         let token = drawn.then(|| hosting.token.text());
-        onlooker.event(&Event::HostLink { address: hosting.address(), token });
+        let fingerprint = hosting.identity.as_ref().map(|own| own.fingerprint);
+        onlooker.event(&Event::HostLink { address: hosting.address, token, fingerprint });
         Ok(hosting)
     }
 }
@@ -52,24 +102,23 @@ impl HostOptions {
 /// An address that is taken, and the token that lets clients in.
 pub(crate) struct Hosting {
     listener: TcpListener,
+    address: SocketAddr,
     token: Token,
+    identity: Option<Identity>,
 }
 
 impl Hosting {
     /// Takes the address. Without a token one is drawn.
-    fn new(address: &str, token: Option<Token>) -> Result<Self, Error> {
+    fn new(address: &str, token: Option<Token>, security: &Security) -> Result<Self, Error> {
         let listen = |source| Error::HostAddress { address: address.to_owned(), source };
         let listener = TcpListener::bind(address).map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let identity = security.identity(address)?;
         let token = match token {
             Some(token) => token,
             None => Token::random().map_err(Error::NoToken)?,
         };
-        Ok(Self { listener, token })
-    }
-
-    /// Where it listens.
-    fn address(&self) -> Option<SocketAddr> {
-        self.listener.local_addr().ok()
+        Ok(Self { listener, address, token, identity })
     }
 }
 
@@ -91,7 +140,7 @@ pub(crate) fn attach_host(
     stop: &StopHandle,
     clock: Clock,
 ) -> Result<(HybridLoop, Option<HostLink>), Error> {
-    let Some(Hosting { listener, token }) = hosting else {
+    let Some(Hosting { listener, token, identity, .. }) = hosting else {
         return match assembly.stream {
             Some(_) => Err(Error::NoHost),
             None => Ok((assembly.whole_test(hybrid, None), None)),
@@ -121,7 +170,7 @@ pub(crate) fn attach_host(
         channels: channels.into_iter().map(names).collect(),
     };
     let parts = HostParts { token, welcome, feed, tap: reader, stop: stop.clone() };
-    let link = HostLink::open(listener, parts).map_err(Error::HostLink)?;
+    let link = HostLink::open(listener, identity, parts).map_err(Error::HostLink)?;
     Ok((assembly.whole_test(hybrid, stream).tapped(tap), Some(link)))
 }
 

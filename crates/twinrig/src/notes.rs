@@ -8,10 +8,9 @@ use runtime::link::{LinkCounts, Pace};
 use runtime::record::{EmbeddedFile, EventKind, EventNote, Header, InterfaceDof, Role};
 use runtime::streamed_load::LoadEnd;
 
-use crate::assembly::Assembly;
+use crate::assembly::{Assembly, FoundLaboratory};
 use crate::error::Error;
 use crate::machine;
-use crate::remote::Laboratory;
 use crate::text_edit::without_token;
 use experiment::{Experiment, Source};
 
@@ -170,7 +169,7 @@ pub fn main_loop_note(hybrid: &HybridLoop) -> Option<EventNote> {
 
 /// What the header of a record says of the wire.
 fn wire_facts(assembly: &Assembly) -> Vec<(String, String)> {
-    let Some(Laboratory { plan, peer }) = &assembly.remote else { return Vec::new() };
+    let Some(FoundLaboratory { plan, peer }) = &assembly.remote else { return Vec::new() };
     let pace = match plan.pace {
         Pace::LockStep { .. } => "lock-step",
         Pace::Paced { .. } => "against the clock",

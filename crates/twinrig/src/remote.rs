@@ -10,7 +10,7 @@ use runtime::rig::{NetworkRig, Peer};
 use runtime::stop::StopHandle;
 use runtime::world;
 
-use crate::assembly::{Assembly, Coupling};
+use crate::assembly::{Assembly, Coupling, FoundLaboratory};
 use crate::error::Error;
 use crate::pace::Clock;
 use crate::text_edit::without_token;
@@ -34,16 +34,7 @@ pub enum Wire {
     Open,
 }
 
-/// A laboratory that was found at the end of a wire.
-#[derive(Debug, Clone)]
-pub struct Laboratory {
-    /// What the loop asks of it.
-    pub plan: LinkPlan,
-    /// What it has told of itself.
-    pub peer: Peer,
-}
-
-impl Laboratory {
+impl FoundLaboratory {
     /// Asks who is there and whether it would agree.
     pub(crate) fn find(plan: LinkPlan, stop: &StopHandle) -> Result<Self, Error> {
         let peer = NetworkRig::find(&world::system(), stop, &plan).map_err(linked)?;

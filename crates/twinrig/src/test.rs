@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 use runtime::record::EmbeddedFile;
 use runtime::stop::StopHandle;
 
-use crate::assembly::{Assembly, ReductionFacts, SignalStore};
+use crate::assembly::{Assembly, FoundLaboratory, ReductionFacts, SignalStore};
 use crate::error::Error;
 use crate::estimate::{Budget, Estimate};
 use crate::onlooker::{Event, Onlooker};
 use crate::pace::Clock;
-use crate::remote::{Laboratory, Wire, differences, link_plan};
+use crate::remote::{Wire, differences, link_plan};
 use crate::text_edit::is_written;
 use experiment::diagnostic::Diagnostic;
 use experiment::include::flattened;
@@ -243,7 +243,7 @@ impl Test {
         let assembly = self.assembly()?;
         let Some(address) = address else { return Ok(assembly.clone()) };
         let plan = link_plan(&self.experiment, self.source(), assembly, address, clock, wire)?;
-        let laboratory = Laboratory::find(plan, stop)?;
+        let laboratory = FoundLaboratory::find(plan, stop)?;
         onlooker.event(&Event::Laboratory(&laboratory.peer));
         for difference in differences(&laboratory.plan.terms, &laboratory.peer.terms) {
             onlooker.event(&Event::Notice(&difference));

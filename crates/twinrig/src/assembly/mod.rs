@@ -22,7 +22,6 @@ pub use store::SignalStore;
 
 use std::sync::Arc;
 
-use crate::remote::Laboratory;
 use model::channel::Channel;
 use model::compensator::{Compensator, CompensatorError, Design, ShapingDesign, Site};
 use model::equations::ConnectedElement;
@@ -40,6 +39,7 @@ use runtime::load::Load;
 use runtime::monitor::{MonitorPlan, WorkRule};
 use runtime::reference::{Reference, ReferenceError, reference};
 use runtime::rig::Fault;
+use runtime::rig::Peer;
 use runtime::streamed_load::StreamPlan;
 use runtime::two_rate::Rates;
 
@@ -119,7 +119,16 @@ pub struct Assembly {
     /// What a frame holds of the numerical motion.
     pub detail: MotionDetail,
     /// A laboratory at the end of a wire that takes the rig's place in a run.
-    pub remote: Option<Laboratory>,
+    pub remote: Option<FoundLaboratory>,
+}
+
+/// A laboratory that was found at the end of a wire.
+#[derive(Debug, Clone)]
+pub struct FoundLaboratory {
+    /// What the loop asks of it.
+    pub plan: LinkPlan,
+    /// What it has told of itself.
+    pub peer: Peer,
 }
 
 /// Noise and steps, one entry per interface DOF, SI.

@@ -21,6 +21,7 @@ use super::measured::{TableColumns, from_record, from_table, interface_dofs};
 use super::{RigTest, identify, page, run_test, verdict};
 use crate::assembly::Assembly;
 use crate::error::{Driven, Error};
+use crate::estimate::Estimate;
 use crate::onlooker::Onlooker;
 use crate::pace::Clock;
 use crate::remote::Wire;
@@ -105,6 +106,8 @@ impl Test {
         }
         let dofs = chosen_dofs(options.dof, assembly.count())?;
         let highest_hz = DEFAULT_BAND_HZ.min(0.1 / assembly.limits.step_s);
+        let wanted = Estimate::identify(experiment, dofs.len(), options.duration_s, options.clock);
+        self.afford(&wanted, onlooker)?;
         let plan = DrivePlan {
             kind: options.signal,
             band_hz: options.band_hz.unwrap_or((0.0, highest_hz)),
