@@ -15,7 +15,11 @@ Feed a test its load, watch its frames, stop it:
 docs/host-link.md describes the protocol. Values are in SI units.
 """
 
+import hashlib
+import hmac
+import ipaddress
 import socket
+import ssl
 import struct
 
 MAGIC = b"TWRG"
@@ -57,17 +61,40 @@ class Over(HostError):
 
 
 class Host:
-    """A connection to a running test."""
+    """A connection to a running test.
 
-    def __init__(self, address, token, timeout_s=60.0):
+    A link between machines is encrypted: `fingerprint` is what the test showed, `ca` a file with
+    the certificates of who vouches for the test's own. `plain` sends the token for all to read.
+    """
+
+    def __init__(self, address, token, timeout_s=60.0, fingerprint=None, ca=None, plain=False):
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host.strip("[]"), int(port)), timeout_s)
+        host = host.strip("[]")
+        self._socket = socket.create_connection((host, int(port)), timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if fingerprint or ca:
+            self._socket = self._secured(host, fingerprint, ca)
+        elif not plain and not ipaddress.ip_address(self._socket.getpeername()[0]).is_loopback:
+            self._socket.close()
+            raise HostError("another machine: give fingerprint or ca, or plain=True")
         self._bytes = b""
         self._next = None
         secret = token.strip().encode("ascii")
         self._send(HELLO, MAGIC + struct.pack("<HB", VERSION, len(secret)) + secret)
         self._welcome(self._receive(WELCOME))
+
+    def _secured(self, host, fingerprint, ca):
+        context = ssl.create_default_context(cafile=ca)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        if fingerprint:  # The certificate itself is known; nobody has to vouch for it.
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        secured = context.wrap_socket(self._socket, server_hostname=host)
+        if fingerprint:
+            found = hashlib.sha256(secured.getpeercert(True)).hexdigest()
+            if not hmac.compare_digest(found, fingerprint.replace(":", "").lower()):
+                secured.close()
+                raise HostError(f"the test has another fingerprint: {found}")
+        return secured
 
     def __enter__(self):
         return self

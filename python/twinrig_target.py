@@ -51,15 +51,17 @@ def code(key, data):
 
 
 def encode(kind, dofs, session, sequence, time_ns, tick, echo_ns, state, trip, values, key,
-           handshake=None, validity=0):
-    """A datagram. `values`: three lists; `key`: bytes, outside a session those of the token;
+           handshake=None, validity=0, auxiliary=()):
+    """A datagram. `auxiliary`: values of other channels; in WELCOME zeros, as many as will come. `values`: three lists; `key`: bytes, outside a session those of the token;
     `handshake`: rate, nonce, hash of the file, watchdog, modes, reason."""
     out = HEADER.pack(MAGIC, VERSION, kind, dofs, session, sequence, time_ns, tick, echo_ns,
-                      state, trip, validity, 0)
+                      state, trip, validity, len(auxiliary))
     if kind in HANDSHAKES:
         out += HANDSHAKE.pack(*handshake)
     if kind != REFUSE:
         out += struct.pack(f"<{3 * dofs}d", *(value for block in values for value in block))
+    if kind not in HANDSHAKES:
+        out += struct.pack(f"<{len(auxiliary)}d", *auxiliary)
     return out + code(key, out)
 
 
@@ -83,7 +85,8 @@ def decode(data):
     blocks = 0 if found["kind"] == REFUSE else 24 * dofs
     if not 1 <= found["kind"] <= 8 or not 1 <= dofs <= 55:
         return None
-    if len(signed) != at + blocks + (8 * found["auxiliary"] if blocks else 0):
+    auxiliary = 0 if found["kind"] in HANDSHAKES else 8 * found["auxiliary"]
+    if len(signed) != at + blocks + auxiliary:
         return None
     flat = struct.unpack(f"<{blocks // 8}d", signed[at:at + blocks])
     found["values"] = [list(flat[i * dofs:(i + 1) * dofs]) for i in range(3)]
@@ -134,6 +137,7 @@ class Target:
         self.sequence, self.highest, self.tick = 0, 0, 0
         self.state, self.trip, self.gone = RUNNING, 0, False
         self.held, self.received = [0.0] * self.dofs, [0.0] * self.dofs
+        self.fed = [0.0] * self.dofs
         self.limits_now = self.limits
         self.lock_step, self.patience_s = False, self.watchdog_s
         self.heard = self.tripped_at = time.monotonic()
@@ -247,7 +251,7 @@ class Target:
             stride = self.limits_now[1][0] / self.rate_hz
             self.held = [h + max(-stride, min(stride, n - h)) if abs(n - h) > stride else n
                          for h, n in zip(self.held, x)]
-            self.received = x
+            self.received, self.fed = x, self.led(found["values"])
             self.rig.move(self.held, found["values"][1], found["values"][2])
         elif self.lock_step:
             self.lead(1.0 / self.rate_hz)
@@ -256,18 +260,24 @@ class Target:
 
     # Safety
 
+    def led(self, values):
+        """The velocities to which accelerations lead a rig that is fed forward by them."""
+        return [v + 0.9375 * (fed + a / self.rate_hz - v)
+                for fed, v, a in zip(self.fed, values[1], values[2])]
+
     def gate(self, values, steps):
         """The code of the limit that a command would break, 0 for none."""
         _, force, _ = self.rig.measure()
         if not all(math.isfinite(v) for block in values for v in block):
             return NOT_FINITE
-        for x, before, f, command, rate, most in zip(values[0], self.received, force,
-                                                    *self.limits_now):
+        for x, before, v, fed, f, command, rate, most in zip(
+                values[0], self.received, values[1], self.led(values), force, *self.limits_now):
             if abs(f) > most:
                 return BEYOND_FORCE
             if abs(x) > command:
                 return BEYOND_COMMAND
-            if abs(x - before) * self.rate_hz > rate * steps * (1 + 1e-12):
+            fastest = max(abs(x - before) * self.rate_hz / steps, abs(v), abs(fed))
+            if fastest > rate * (1 + 1e-12):
                 return BEYOND_RATE
         return 0
 

@@ -420,9 +420,7 @@ fn takes(shape: &Shape) -> String {
         Shape::List(entry, _) => format!("list of: {}", takes(entry)),
         Shape::Rows => "rows of numbers".into(),
         Shape::Table(_) => "table".into(),
-        Shape::Either(shapes) => {
-            shapes.iter().map(takes).collect::<Vec<_>>().join(", or ")
-        }
+        Shape::Either(shapes) => shapes.iter().map(takes).collect::<Vec<_>>().join(", or "),
     }
 }
 
@@ -450,9 +448,10 @@ mod tests {
         assert!(found.contains(&"method".to_owned()), "{found:?}");
         assert!(!found.contains(&"rate".to_owned()) && !found.contains(&"force".to_owned()));
         let found = at("[limits]\nforce = \"1 kN\"\ntrack|");
-        assert_eq!(found.items.iter().map(|it| it.label.as_str()).collect::<Vec<_>>(), [
-            "tracking_error"
-        ]);
+        assert_eq!(
+            found.items.iter().map(|it| it.label.as_str()).collect::<Vec<_>>(),
+            ["tracking_error"]
+        );
         assert_eq!((found.from_column, found.items[0].insert.as_str()), (1, "tracking_error = "));
     }
 

@@ -115,7 +115,10 @@ pub(crate) fn modified_s(facts: &fs::Metadata) -> f64 {
 
 /// What a record is called in addresses: its folder below `runs`, or the whole path.
 pub(crate) fn record_id(folder: &str) -> String {
-    folder.strip_prefix("runs/").map_or_else(|| format!("~{folder}"), str::to_owned).replace('/', "~")
+    folder
+        .strip_prefix("runs/")
+        .map_or_else(|| format!("~{folder}"), str::to_owned)
+        .replace('/', "~")
 }
 
 /// The folder that is called so.
@@ -141,8 +144,19 @@ mod tests {
         let served = Served::new(&root).unwrap();
         assert!(served.file("a/good.toml").is_ok() && served.file("./a/good.toml").is_err());
         for bad in [
-            "", "..", "../secret", "a/../../secret", "/etc/passwd", ".hidden", "out/secret",
-            "a/link.toml", "a/\0", "a", "a/.x", ".twinrig/operator.token", "a//../..",
+            "",
+            "..",
+            "../secret",
+            "a/../../secret",
+            "/etc/passwd",
+            ".hidden",
+            "out/secret",
+            "a/link.toml",
+            "a/\0",
+            "a",
+            "a/.x",
+            ".twinrig/operator.token",
+            "a//../..",
         ] {
             assert!(served.file(bad).is_err(), "{bad:?}");
         }

@@ -106,9 +106,7 @@ pub fn serve(options: Options, ready: impl FnOnce(&Ready)) -> Result<(), HostErr
     runtime.block_on(async move {
         let (host, listener, shown) = prepare(options).await?;
         let address = listener.local_addr()?;
-        let page = |token: &Token| {
-            format!("{}://{address}/#token={}", host.scheme(), token.text())
-        };
+        let page = |token: &Token| format!("{}://{address}/#token={}", host.scheme(), token.text());
         ready(&Ready {
             address,
             operator: page(&host.tokens.operator),
@@ -143,7 +141,10 @@ async fn prepare(
     let runs = Runs::new(private.clone(), kept("link.token", false)?);
     runs.find(served.root())?;
     let host = Arc::new(Host::new(Parts {
-        tokens: Tokens { operator: kept("operator.token", fresh)?, viewer: kept("viewer.token", fresh)? },
+        tokens: Tokens {
+            operator: kept("operator.token", fresh)?,
+            viewer: kept("viewer.token", fresh)?,
+        },
         audit: Audit::open(private.join("audit.log"))?,
         fingerprint: shown.as_ref().map(|shown| shown.fingerprint.clone()),
         served,

@@ -76,8 +76,18 @@ impl Kind {
         match self {
             Self::Check => &["advise"],
             Self::Identify => &[
-                "signal", "band", "rms", "amplitude", "duration", "seed", "segment", "order",
-                "delay", "hold", "dof", "rate",
+                "signal",
+                "band",
+                "rms",
+                "amplitude",
+                "duration",
+                "seed",
+                "segment",
+                "order",
+                "delay",
+                "hold",
+                "dof",
+                "rate",
             ],
             Self::Chart => {
                 &["x", "y", "grid", "full", "growth", "sampled", "cross-check", "threads"]
@@ -250,8 +260,7 @@ impl Studies {
             let text = format!("{MOST_WAITING} studies wait or run already");
             return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many", text));
         }
-        let entry =
-            Entry { study: bare(&study), begun: Instant::now(), stop: Arc::clone(&stop) };
+        let entry = Entry { study: bare(&study), begun: Instant::now(), stop: Arc::clone(&stop) };
         entries.push_front(entry);
         entries.truncate(MOST);
         tokio::spawn(compute(self.clone(), study.id.clone(), arguments, study.folder(), stop));
@@ -431,10 +440,19 @@ mod tests {
             set: vec!["a=--out=x".into()],
         };
         let line = arguments(&asked(json!({ "x": "--out=/tmp", "full": true })), "runs/o").unwrap();
-        assert_eq!(line, [
-            "--json", "chart", "--x=--out=/tmp", "--full", "--set=a=--out=x", "--out=runs/o", "--",
-            "-rf.toml",
-        ]);
+        assert_eq!(
+            line,
+            [
+                "--json",
+                "chart",
+                "--x=--out=/tmp",
+                "--full",
+                "--set=a=--out=x",
+                "--out=runs/o",
+                "--",
+                "-rf.toml",
+            ]
+        );
         for bad in [json!({ "out": "x" }), json!({ "x": null }), json!({ "budget": "9 TB" })] {
             assert!(arguments(&asked(bad), "o").is_err());
         }

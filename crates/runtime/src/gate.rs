@@ -219,24 +219,25 @@ impl<T: Lane> GateInput<T> {
         sum.abs().at_most(T::ZERO)
     }
 
-    /// Force, tracking error, measured displacement, command and its rate.
+    /// Force, tracking error, measured displacement, command, its rate and its velocity.
     #[inline(always)]
-    fn against(&self, step_s: T) -> [T; 5] {
-        let [x, ..] = self.command;
+    fn against(&self, step_s: T) -> [T; 6] {
+        let [x, v, _] = self.command;
         let error = self.position - self.desired;
-        [self.force, error, self.position, x, (x - self.held) / step_s]
+        [self.force, error, self.position, x, (x - self.held) / step_s, v]
     }
 
     /// All at once, for nearly always all hold. A limit that is not a number lets
     /// nothing pass.
     #[inline(always)]
     fn holds(&self, bounds: &Bounds<T>) -> T::Mask {
-        let [force, error, position, x, rate] = self.against(bounds.step_s);
+        let [force, error, position, x, rate, v] = self.against(bounds.step_s);
         force.abs().at_most(bounds.force)
             & error.abs().at_most(bounds.tracking_error)
             & position.abs().at_most(bounds.position)
             & x.abs().at_most(bounds.command)
             & rate.abs().at_most(bounds.rate)
+            & v.abs().at_most(bounds.rate)
     }
 }
 
@@ -252,6 +253,61 @@ impl GateInput<f64> {
             return Ok(());
         }
         Err(exceeded(bounds, dof, self.against(bounds.step_s)))
+    }
+}
+
+/// Of the velocity that accelerations add up to, the share that is left from tick to tick.
+const KEPT: f64 = 0.9375;
+
+/// The velocity to which a rig is led that is fed forward by the acceleration of its
+/// commands: their sum, drawn to the commanded velocity within some sixteen periods. Of a
+/// motion whose acceleration is the derivative of its velocity it is that velocity.
+#[inline(always)]
+pub(crate) fn fed_velocity<T: Lane>(before: T, [_, v, a]: [T; 3], step_s: T) -> T {
+    v + (before + a * step_s - v) * KEPT
+}
+
+/// What the commands that passed have led to, for what no single one of them shows: a
+/// displacement that stands still while velocity or acceleration drive the rig on.
+pub(crate) struct FedForward {
+    velocity: Vec<f64>,
+}
+
+impl FedForward {
+    /// At rest, for `count` interface DOFs.
+    pub(crate) fn new(count: usize) -> Self {
+        Self { velocity: vec![0.0; count] }
+    }
+
+    /// Takes a command that has passed the gate, unless it leads a rig beyond the limit of
+    /// its rate.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, limits: &Limits, command: &Motion) -> Result<(), Trip> {
+        for dof in 0..command.count() {
+            self.leads(dof, command.of(dof), limits)?;
+        }
+        for dof in 0..command.count() {
+            self.take(dof, command.of(dof), limits.step_s);
+        }
+        Ok(())
+    }
+
+    /// Whether a command leads one interface DOF no faster than its limit.
+    #[inline(always)]
+    pub(crate) fn leads(&self, dof: usize, command: [f64; 3], limits: &Limits) -> Result<(), Trip> {
+        let value = fed_velocity(self.velocity[dof], command, limits.step_s);
+        let limit = limits.rate[dof];
+        // What cannot be compared does not pass.
+        if value.abs().at_most(limit) {
+            return Ok(());
+        }
+        Err(Trip { kind: TripKind::Rate, dof, value, limit })
+    }
+
+    /// A command goes out.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, dof: usize, command: [f64; 3], step_s: f64) {
+        self.velocity[dof] = fed_velocity(self.velocity[dof], command, step_s);
     }
 }
 
@@ -317,14 +373,15 @@ impl SafeGate {
 
 /// Names the limit that does not hold, the specimen's first.
 #[cold]
-fn exceeded(bounds: &Bounds<f64>, dof: usize, values: [f64; 5]) -> Trip {
-    let [force, error, position, x, rate] = values;
+fn exceeded(bounds: &Bounds<f64>, dof: usize, values: [f64; 6]) -> Trip {
+    let [force, error, position, x, rate, velocity] = values;
     let checks = [
         (TripKind::Force, force, bounds.force),
         (TripKind::TrackingError, error, bounds.tracking_error),
         (TripKind::Displacement, position, bounds.position),
         (TripKind::Command, x, bounds.command),
         (TripKind::Rate, rate, bounds.rate),
+        (TripKind::Rate, velocity, bounds.rate),
     ];
     let [.., last] = checks;
     let broken = |&(_, value, limit): &(TripKind, f64, f64)| value.abs() > limit || limit.is_nan();

@@ -448,7 +448,8 @@ impl Source for ClosedLoop {
         if let Some(conducted) = &self.conducted {
             let settled = self.course.as_ref().is_some_and(|course| course.has_settled(tick));
             // For a person there is no hurry.
-            if settled && conducted.wishes.is_waiting() || conducted.held && conducted.wishes.is_held()
+            if settled && conducted.wishes.is_waiting()
+                || conducted.held && conducted.wishes.is_held()
             {
                 return Some(u64::MAX);
             }

@@ -5,7 +5,7 @@ use model::motion::Motion;
 
 use crate::event::{Event, EventLog, What};
 use crate::frame::{Block, View};
-use crate::gate::{Limits, SafeGate, Trip, TripKind, gate};
+use crate::gate::{FedForward, Limits, SafeGate, Trip, TripKind, gate};
 use crate::interlock::{Interlock, Phase, Response, SafePath, Stop};
 use crate::link::LinkCounts;
 use crate::monitor::{EnergyMonitor, IndicatorSet, MonitorInput, MonitorPlan};
@@ -28,6 +28,8 @@ pub struct Loop<S: Source> {
     pub(crate) interlock: Interlock,
     /// What the gate watches on that way.
     safe_gate: SafeGate,
+    /// What the velocities and accelerations of the commands add up to.
+    pub(crate) fed: FedForward,
     pub(crate) observers: Observers,
     pub(crate) measured: Measured,
     /// The command that is being made.
@@ -97,6 +99,7 @@ impl<S: Source> Loop<S> {
             compensator,
             interlock: Interlock::new(safe_path, limits.step_s),
             safe_gate: SafeGate::new(&limits),
+            fed: FedForward::new(count),
             limits,
             observers,
             measured: Measured { auxiliary, ..Measured::zeros(count) },
@@ -207,6 +210,7 @@ impl<S: Source> Loop<S> {
             }
         };
         gate(&self.limits, held, desired, measured, command)?;
+        self.fed.pass(&self.limits, command)?;
         let Observers { monitor: Some(monitor), indicators, .. } = &mut self.observers else {
             return Ok(());
         };
@@ -416,6 +420,7 @@ impl<S: Source> Loop<S> {
             rig: _,
             interlock,
             safe_gate: _,
+            fed: _,
             observers: Observers { monitor: _, indicators, frames, tap },
             measured: _,
             command: _,

@@ -97,7 +97,8 @@ pub fn measure(repeat: u32, mut progress: impl FnMut(&str)) -> Result<Vec<Measur
         ("trace_bilinear_virtual", &bilinear, many, "the same in virtual time, many steps at once"),
     ] {
         progress(what);
-        let mut building = Setup::new(test.experiment(), test.assembly()?)?.periodic()?;
+        let mut building =
+            Setup::new(test.experiment(), test.assembly()?)?.periodic(&StopHandle::default())?;
         let nanoseconds = fastest(repeat, || Ok(periodic_ticks(&mut building, 5.0, go)))?;
         measurements.push(Measurement { id, what: what.to_owned(), nanoseconds, per: "step" });
     }

@@ -20,7 +20,7 @@ use model::transfer::TransferError;
 use numerics::delay_system::DelayError;
 use numerics::eigen::EigenError;
 use numerics::lti::TransferFunctionError;
-use runtime::host::BadToken;
+use runtime::host::{BadToken, TlsError};
 use runtime::laboratory::ListenError;
 use runtime::link::LinkError;
 use runtime::periodic::PeriodicError;
@@ -204,6 +204,15 @@ pub enum Error {
     /// The system has no random numbers.
     #[error("no token can be drawn: {0}")]
     NoToken(io::Error),
+    /// There is no certificate for the host link.
+    #[error("the host link cannot be encrypted: {0}")]
+    Tls(TlsError),
+    /// A file of certificates or a key cannot be read.
+    #[error("{path} cannot be read: {source}")]
+    Pem { path: String, source: io::Error },
+    /// It cannot be used.
+    #[error("{path} and its key are no certificate in PEM that can be used: {source}")]
+    Certificate { path: String, source: TlsError },
     /// The host link cannot be opened.
     #[error("the host link cannot be opened: {0}")]
     HostLink(io::Error),
@@ -218,6 +227,13 @@ pub enum Error {
     /// Who asked for it has stopped it.
     #[error("stopped; what was done until then is kept")]
     Stopped,
+
+    /// Between finding a laboratory and arming it another took its place.
+    #[error(
+        "the laboratory at {address} has begun anew with another file since it was found: compare \
+         the files of both ends and start again"
+    )]
+    OtherLaboratory { address: SocketAddr },
 
     /// The file declares no sweep.
     #[error(

@@ -5,9 +5,11 @@
 
 use experiment::Experiment;
 use experiment::excitation::SignalSource;
+use experiment::structure::StructureSource;
 use experiment::watch::{RecordedDofs, RecordedMotion};
 
 use crate::error::Error;
+use crate::pace::Clock;
 use crate::page::text::number_or_dash;
 use crate::words::rounded;
 
@@ -27,6 +29,20 @@ const LOAD_COPIES: f64 = 3.0;
 const PERIODS: f64 = 20.0;
 /// Numbers that are kept of each sample of a period.
 const PERIOD_CHANNELS: f64 = 16.0;
+/// Of a point of a stability chart with a system of its own: reading its file; one that shares a
+/// system with others of its row or column, s.
+const POINT_S: [f64; 2] = [2e-3, 1e-5];
+/// Numbers that are kept of a point, in memory and on the page.
+const POINT_NUMBERS: f64 = 40.0;
+/// Signals of the length of a test on the rig while it is identified, for each interface DOF.
+const TEST_SIGNALS: f64 = 25.0;
+/// Numbers in the factor of a mesh: per DOF to this power, or per DOF and DOF of its smallest
+/// cross-section, whichever is fewer.
+const FACTOR: (f64, f64) = (21.0, 4.0 / 3.0);
+/// Sizes of that factor that making a mesh small takes, and comparing it with the full one.
+const FACTORS: [f64; 2] = [2.0, 18.0];
+/// Of a factor of a mesh, s per square of its DOFs, real and complex.
+const FACTOR_S: [f64; 2] = [1.7e-9, 5e-9];
 /// What takes longer is said beforehand, s.
 const LONG_S: f64 = 60.0;
 /// The share of the memory allowed that is said beforehand.
@@ -64,7 +80,8 @@ struct Part {
 }
 
 impl Estimate {
-    /// The models of a test with their loads. A mesh that is reduced is counted by its reader.
+    /// The models of a test with their loads. Matrices in files that are reduced are counted by
+    /// their reader.
     pub fn models(experiment: &Experiment) -> Self {
         let n = dofs(experiment);
         let mut signals: Vec<&SignalSource> =
@@ -84,14 +101,68 @@ impl Estimate {
             time_s: 0.0,
             remedy: "shorten the test, or lower the rate",
         };
-        Self { parts: vec![matrices, loads] }
+        let estimate = Self { parts: vec![matrices, loads] };
+        let Some(mesh) = Mesh::of(experiment) else { return estimate };
+        estimate.and(Part {
+            what: format!("the reduction of {} DOFs", mesh.dofs),
+            memory_bytes: NUMBER * FACTORS[0] * mesh.factor(),
+            time_s: FACTOR_S[0] * mesh.dofs.powi(2),
+            remedy: MESH_REMEDY,
+        })
+    }
+
+    /// A mesh made small, and compared with the full one at so many frequencies.
+    pub fn reduce(experiment: &Experiment, points: impl Fn(usize) -> usize) -> Self {
+        let models = Self::models(experiment);
+        let Some(mesh) = Mesh::of(experiment) else { return models };
+        models.and(Part {
+            what: format!("the comparison with the full model of {} DOFs", mesh.dofs),
+            memory_bytes: NUMBER * FACTORS[1] * mesh.factor(),
+            time_s: FACTOR_S[1] * points(mesh.dofs as usize) as f64 * mesh.dofs.powi(2),
+            remedy: MESH_REMEDY,
+        })
+    }
+
+    /// A stability chart of so many points, of which so many are computed, with so many systems.
+    pub fn chart(
+        experiment: &Experiment,
+        points: usize,
+        computed: usize,
+        systems: usize,
+        threads: usize,
+    ) -> Self {
+        let [own_s, shared_s] = POINT_S;
+        let system_s = own_s + 2.0 * MODES_S * dofs(experiment).powi(3);
+        let all_s = systems as f64 * system_s + computed as f64 * shared_s;
+        Self::models(experiment).and(Part {
+            what: format!("{points} points of the chart"),
+            memory_bytes: NUMBER * POINT_NUMBERS * points as f64,
+            time_s: all_s / threads.max(1) as f64,
+            remedy: "take fewer points (--grid)",
+        })
+    }
+
+    /// Tests on the rig of some interface DOFs, so long each, and what is found from them.
+    pub fn identify(experiment: &Experiment, dofs: usize, duration_s: f64, clock: Clock) -> Self {
+        let (tests, samples) = (dofs as f64, duration_s * experiment.integrator.rate_hz());
+        Self::models(experiment).and(Part {
+            what: format!("{} samples of the rig", number_or_dash(Some(samples))),
+            memory_bytes: NUMBER * TEST_SIGNALS * tests * samples,
+            time_s: tests
+                * match clock {
+                    Clock::Virtual => steps_s(0.0, samples),
+                    Clock::Real => duration_s,
+                },
+            remedy: "shorten the test (--duration), or lower the rate",
+        })
     }
 
     /// A test, whose record is read for its report.
     pub fn run(experiment: &Experiment) -> Self {
         let (n, ticks) = (dofs(experiment), experiment.ticks() as f64);
         let per_dof = match (experiment.record.displacements, experiment.record.motion) {
-            (RecordedDofs::Interface, _) => 0.0,
+            // Of the whole structure, which is integrated for its reference all the same.
+            (RecordedDofs::Interface, _) => 1.0,
             (RecordedDofs::All, RecordedMotion::Displacement) => 2.0,
             (RecordedDofs::All, RecordedMotion::Full) => 4.0,
         };
@@ -168,6 +239,38 @@ impl Estimate {
     }
 }
 
+const MESH_REMEDY: &str = "use a coarser mesh";
+
+/// A mesh that is made small before it is stepped.
+struct Mesh {
+    dofs: f64,
+    /// Degrees of freedom of its smallest cross-section.
+    across: f64,
+}
+
+impl Mesh {
+    fn of(experiment: &Experiment) -> Option<Self> {
+        experiment.reduction.as_ref()?;
+        let structure = &experiment.structure;
+        let (mut nodes, per_node) = match &structure.source {
+            StructureSource::Brick(brick) => (brick.elements.map(|count| count as f64 + 1.0), 3.0),
+            StructureSource::Frame(frame) => {
+                let [x, y] = frame.bays;
+                ([x, y, frame.storeys].map(|count| count as f64 + 1.0), 6.0)
+            }
+            _ => return None,
+        };
+        nodes.sort_by(f64::total_cmp);
+        Some(Self { dofs: structure.size()? as f64, across: per_node * nodes[0] * nodes[1] })
+    }
+
+    /// Numbers in its factor.
+    fn factor(&self) -> f64 {
+        let (factor, power) = FACTOR;
+        (factor * self.dofs.powf(power)).min(self.dofs * self.across)
+    }
+}
+
 /// Degrees of freedom that the loop steps, where the file tells them.
 fn dofs(experiment: &Experiment) -> f64 {
     let whole = experiment.structure.size().filter(|_| experiment.reduction.is_none());
@@ -233,6 +336,36 @@ mod tests {
         let slow = refused(Estimate::trace(&slow));
         assert!(slow.contains("samples at 1.000e-300 Hz"), "{slow}");
         assert!(long.contains("1000000000 frames") && long.contains("at most 4.00 GB"), "{long}");
+    }
+
+    #[test]
+    fn charts_meshes_and_identification_are_counted() {
+        let refused = |estimate: Estimate, words: &str| {
+            let error = estimate.within(&Budget::default()).expect_err(words).to_string();
+            assert!(error.contains(words), "{error}");
+        };
+        let solid = |elements: &str| {
+            let values = [("structure.brick.elements", elements)];
+            Estimate::reduce(&example("11-large-model", &values), |_| 8)
+        };
+        refused(solid("[200, 40, 40]"), "the comparison with the full model of 1008600 DOFs");
+        let example = solid("[60, 10, 10]").within(&Budget::default()).expect("it fits");
+        assert!(example.is_some_and(|said| said.contains("1.27 GB of memory")), "it is large");
+        // Measured: 0.67 GB at 10 890 DOFs, 0.086 GB at 2940.
+        let measured = [("[30, 10, 10]", 0.67e9), ("[20, 6, 6]", 0.086e9)];
+        for (elements, bytes) in measured {
+            let ratio = solid(elements).memory_bytes() / bytes;
+            assert!((0.5..2.0).contains(&ratio), "{elements}: {ratio}");
+        }
+        let (small, large) =
+            (experiment(&[]), experiment(&[("structure.shear_building.storeys", "900")]));
+        let chart =
+            |of: &Experiment, systems: usize| Estimate::chart(of, 4_000_000, 4_000_000, systems, 2);
+        assert_eq!(chart(&small, 2000).within(&Budget::default()).expect("small"), None);
+        refused(chart(&large, 4_000_000), "4000000 points of the chart");
+        let identify = |duration_s: f64| Estimate::identify(&small, 1, duration_s, Clock::Virtual);
+        refused(identify(1e5), "samples of the rig");
+        assert_eq!(identify(60.0).within(&Budget::default()).expect("small"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use model::channel::Channel;
 use runtime::conduct::Conduct;
 use runtime::host::protocol::{VERSION, Welcome};
-use runtime::host::{HostLink, HostParts, Token};
+use runtime::host::{HostLink, HostParts, Identity, Token, Trust};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
 use runtime::record::{EventKind, EventNote};
@@ -30,6 +30,8 @@ pub const USUAL_ADDRESS: &str = "127.0.0.1:7420";
 const MOST_CHANNELS: usize = 1024;
 /// Time for which frames are kept on their way out of the loop.
 const TAP_S: f64 = 1.0;
+/// Largest file of certificates or a key.
+const LONGEST_PEM: u64 = 1 << 20;
 /// Largest token file.
 const LONGEST_FILE: u64 = 4096;
 
@@ -42,6 +44,8 @@ pub struct HostOptions {
     pub token: Option<Token>,
     /// When the load begins.
     pub begin: Begin,
+    /// Whether the link is encrypted.
+    pub security: Security,
 }
 
 /// When the load of a test with a host link begins.
@@ -54,13 +58,59 @@ pub enum Begin {
     WhenTold,
 }
 
+/// How a link is kept from others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Security {
+    /// By TLS with a certificate that is drawn, unless only this machine can reach the link.
+    #[default]
+    ByAddress,
+    /// By TLS with a certificate that is drawn.
+    Drawn,
+    /// By TLS with a certificate and its key, files in PEM.
+    Own {
+        /// The certificate, and those that vouch for it.
+        certificate: PathBuf,
+        /// Its key.
+        key: PathBuf,
+    },
+    /// By nothing: for a network of its own, or a tunnel.
+    Plain,
+}
+
+impl Security {
+    fn identity(&self, address: SocketAddr) -> Result<Option<Identity>, Error> {
+        match self {
+            Self::Plain => Ok(None),
+            Self::ByAddress if address.ip().is_loopback() => Ok(None),
+            Self::ByAddress | Self::Drawn => Ok(Some(Identity::drawn().map_err(Error::Tls)?)),
+            Self::Own { certificate, key } => {
+                let read = Identity::from_pem(&pem(certificate)?, &pem(key)?);
+                let path = certificate.display().to_string();
+                Ok(Some(read.map_err(|source| Error::Certificate { path, source })?))
+            }
+        }
+    }
+}
+
+fn pem(path: &Path) -> Result<Vec<u8>, Error> {
+    let failed = |source| Error::Pem { path: path.display().to_string(), source };
+    experiment::source::read_regular(path, LONGEST_PEM).map_err(failed)
+}
+
+/// Trust in the authorities of a file in PEM.
+pub fn authorities_from(path: &Path) -> Result<Trust, Error> {
+    let read = Trust::authorities(&pem(path)?);
+    read.map_err(|source| Error::Certificate { path: path.display().to_string(), source })
+}
+
 impl HostOptions {
     /// Takes the address, and says where the link is.
     pub(crate) fn open(self, onlooker: &mut dyn Onlooker) -> Result<Hosting, Error> {
         let drawn = self.token.is_none();
-        let hosting = Hosting::new(&self.address, self.token, self.begin)?;
+        let hosting = Hosting::new(&self.address, self.token, &self.security, self.begin)?;
         let token = drawn.then(|| hosting.token.text());
-        onlooker.event(&Event::HostLink { address: hosting.address(), token });
+        let fingerprint = hosting.identity.as_ref().map(|own| own.fingerprint);
+        onlooker.event(&Event::HostLink { address: hosting.address, token, fingerprint });
         Ok(hosting)
     }
 }
@@ -68,7 +118,9 @@ impl HostOptions {
 /// An address that is taken, and the token that lets clients in.
 pub(crate) struct Hosting {
     listener: TcpListener,
+    address: SocketAddr,
     token: Token,
+    identity: Option<Identity>,
     begin: Begin,
 }
 
@@ -133,19 +185,21 @@ pub fn limits(experiment: &Experiment, count: usize) -> Vec<(String, String, Vec
 
 impl Hosting {
     /// Takes the address. Without a token one is drawn.
-    fn new(address: &str, token: Option<Token>, begin: Begin) -> Result<Self, Error> {
+    fn new(
+        address: &str,
+        token: Option<Token>,
+        security: &Security,
+        begin: Begin,
+    ) -> Result<Self, Error> {
         let listen = |source| Error::HostAddress { address: address.to_owned(), source };
         let listener = TcpListener::bind(address).map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let identity = security.identity(address)?;
         let token = match token {
             Some(token) => token,
             None => Token::random().map_err(Error::NoToken)?,
         };
-        Ok(Self { listener, token, begin })
-    }
-
-    /// Where it listens.
-    fn address(&self) -> Option<SocketAddr> {
-        self.listener.local_addr().ok()
+        Ok(Self { listener, address, token, identity, begin })
     }
 
     /// What a host is to find.
@@ -155,9 +209,9 @@ impl Hosting {
         assembly: &Assembly,
         clock: Clock,
         prediction: Verdict,
-    ) -> Option<Found> {
-        Some(Found {
-            address: self.address()?,
+    ) -> Found {
+        Found {
+            address: self.address,
             pid: std::process::id(),
             token_sha256: self.token.fingerprint(),
             title: experiment.title.clone(),
@@ -165,7 +219,7 @@ impl Hosting {
             duration_s: assembly.most_ticks() as f64 * assembly.integrator.step_s,
             limits: limits(experiment, assembly.count()),
             prediction,
-        })
+        }
     }
 }
 
@@ -187,7 +241,7 @@ pub(crate) fn attach_host(
     stop: &StopHandle,
     clock: Clock,
 ) -> Result<(HybridLoop, Option<HostLink>), Error> {
-    let Some(Hosting { listener, token, begin }) = hosting else {
+    let Some(Hosting { listener, token, identity, begin, .. }) = hosting else {
         return match assembly.stream {
             Some(_) => Err(Error::NoHost),
             None => Ok((assembly.whole_test(hybrid, None), None)),
@@ -224,7 +278,7 @@ pub(crate) fn attach_host(
     let hybrid = hybrid.conducted(conduct.clone(), assembly.every);
     let (stop, lost) = (stop.clone(), experiment.host.lost());
     let parts = HostParts { token, welcome, feed, tap: reader, stop, conduct, lost };
-    let link = HostLink::open(listener, parts).map_err(Error::HostLink)?;
+    let link = HostLink::open(listener, identity, parts).map_err(Error::HostLink)?;
     Ok((hybrid, Some(link)))
 }
 
@@ -234,9 +288,10 @@ pub(crate) fn close_host(link: HostLink, hybrid: &HybridLoop, step_s: f64) -> Ve
     let (served, turned_away) = link.clients();
     let broken = broken_load(&link, hybrid, step_s);
     let dropped = hybrid.tap().map_or(0, |tap| tap.state.dropped());
-    let notes = link.notes().into_iter().map(|(ticks, text)| {
-        EventNote::new(ticks as f64 * step_s, EventKind::Operator, text)
-    });
+    let notes = link
+        .notes()
+        .into_iter()
+        .map(|(ticks, text)| EventNote::new(ticks as f64 * step_s, EventKind::Operator, text));
     let notes: Vec<EventNote> = notes.collect();
     link.close();
     let text = format!(

@@ -142,6 +142,7 @@ impl Test {
             patience_s: experiment.rig.patience_s,
             token: experiment.rig.token(),
             modes: LOCK_STEP | PACED | KNOWS_ACHIEVED | VIRTUAL,
+            auxiliary: self.laboratory_parts()?.rig.channels().len(),
         })
     }
 

@@ -68,7 +68,14 @@ pub(crate) fn record_run(
     }
     let (sink, mut handle) = Recorder::create(record, &header, &channels, columns, &options)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
-    let hybrid = assembly.hybrid_loop(remote::plant(assembly)?, load, loop_options);
+    let plant = match remote::plant(assembly, stop) {
+        Ok(plant) => plant,
+        Err(error) => {
+            handle.abandon();
+            return Err(error);
+        }
+    };
+    let hybrid = assembly.hybrid_loop(plant, load, loop_options);
     let (mut hybrid, link) = attach_host(experiment, assembly, hybrid, host, stop, clock)?;
     match pacer {
         Pacer::Virtual => {

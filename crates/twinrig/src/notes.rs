@@ -8,7 +8,7 @@ use runtime::link::{LinkCounts, Pace};
 use runtime::record::{EmbeddedFile, EventKind, EventNote, Header, InterfaceDof, Role};
 use runtime::streamed_load::LoadEnd;
 
-use crate::assembly::Assembly;
+use crate::assembly::{Assembly, FoundLaboratory};
 use crate::error::Error;
 use crate::machine;
 use crate::text_edit::without_token;
@@ -169,7 +169,7 @@ pub fn main_loop_note(hybrid: &HybridLoop) -> Option<EventNote> {
 
 /// What the header of a record says of the wire.
 fn wire_facts(assembly: &Assembly) -> Vec<(String, String)> {
-    let Some(plan) = &assembly.remote else { return Vec::new() };
+    let Some(FoundLaboratory { plan, peer }) = &assembly.remote else { return Vec::new() };
     let pace = match plan.pace {
         Pace::LockStep { .. } => "lock-step",
         Pace::Paced { .. } => "against the clock",
@@ -177,6 +177,7 @@ fn wire_facts(assembly: &Assembly) -> Vec<(String, String)> {
     vec![
         ("rig".into(), format!("at {}, {pace}", plan.address)),
         ("experiment hash".into(), format!("{:016x}", plan.terms.file)),
+        ("experiment hash of the laboratory".into(), format!("{:016x}", peer.terms.file)),
         ("token hash".into(), plan.token.hash()),
     ]
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use analysis::iterative::TracePoint;
 use experiment::Diagnostics;
+use runtime::host::Fingerprint;
 use runtime::laboratory::{AcceptedSession, Refused, SessionEnd};
 use runtime::link::LinkCounts;
 use runtime::realtime::{Status, Timing};
@@ -48,9 +49,11 @@ pub enum Event<'a> {
     /// A link for a host is open.
     HostLink {
         /// Where.
-        address: Option<SocketAddr>,
+        address: SocketAddr,
         /// What lets clients in, where it was drawn.
         token: Option<&'a str>,
+        /// By what clients know the test, where the link is encrypted.
+        fingerprint: Option<Fingerprint>,
     },
     /// The laboratory has answered.
     Laboratory(&'a Peer),

@@ -4,12 +4,13 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use numerics::random::fnv1a;
 use runtime::link::wire::VIRTUAL;
-use runtime::link::{LinkPlan, Pace, Terms};
+use runtime::link::{LinkError, LinkPlan, Pace, Terms};
 use runtime::numerical::Plant;
 use runtime::rig::{NetworkRig, Peer};
+use runtime::stop::StopHandle;
 use runtime::world;
 
-use crate::assembly::{Assembly, Coupling};
+use crate::assembly::{Assembly, Coupling, FoundLaboratory};
 use crate::error::Error;
 use crate::pace::Clock;
 use crate::text_edit::without_token;
@@ -31,6 +32,30 @@ pub enum Wire {
     ClosedLoop,
     /// Commands that do not depend on the answer within the tick.
     Open,
+}
+
+impl FoundLaboratory {
+    /// Asks who is there and whether it would agree.
+    pub(crate) fn find(plan: LinkPlan, stop: &StopHandle) -> Result<Self, Error> {
+        let peer = NetworkRig::find(&world::system(), stop, &plan).map_err(linked)?;
+        Ok(Self { plan, peer })
+    }
+
+    /// Arms it and closes the loop; it must be the one that was found.
+    pub(crate) fn arm(&self, stop: &StopHandle) -> Result<NetworkRig, Error> {
+        let rig = NetworkRig::connect(&world::system(), stop, &self.plan).map_err(linked)?;
+        if rig.peer != self.peer {
+            return Err(Error::OtherLaboratory { address: self.plan.address });
+        }
+        Ok(rig)
+    }
+}
+
+fn linked(error: LinkError) -> Error {
+    match error {
+        LinkError::Stopped(_) => Error::Stopped,
+        error => error.into(),
+    }
 }
 
 /// What the loop of an experiment asks of the laboratory at an address. Where the loop
@@ -114,10 +139,10 @@ pub(crate) fn differences(here: &Terms, there: &Terms) -> Vec<String> {
 }
 
 /// Both sides of an experiment, joined for a run: over the wire if there is one.
-pub(crate) fn plant(assembly: &Assembly) -> Result<Plant, Error> {
+pub(crate) fn plant(assembly: &Assembly, stop: &StopHandle) -> Result<Plant, Error> {
     match &assembly.remote {
         None => Ok(assembly.plant()?),
-        Some(plan) => Ok(assembly.split(NetworkRig::connect(&world::system(), plan)?, None)?),
+        Some(laboratory) => Ok(assembly.split(laboratory.arm(stop)?, None)?),
     }
 }
 

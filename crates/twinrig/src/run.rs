@@ -98,7 +98,7 @@ impl Test {
     ) -> Result<Run, Error> {
         self.afford(&Estimate::run(self.experiment()), onlooker)?;
         let rig = options.rig.as_deref();
-        let assembly = self.reach(options.clock, Wire::ClosedLoop, rig, onlooker)?;
+        let assembly = self.reach(options.clock, Wire::ClosedLoop, rig, stop, onlooker)?;
         let prediction = self.prediction(&assembly, &options)?;
         let _attended = stop.attend();
         let folder = TemporaryFolder::new()?;
@@ -119,7 +119,7 @@ impl Test {
         self.afford(&Estimate::run(self.experiment()), onlooker)?;
         // The laboratory is found before any file is written.
         let rig = options.rig.as_deref();
-        let assembly = self.reach(options.clock, Wire::ClosedLoop, rig, onlooker)?;
+        let assembly = self.reach(options.clock, Wire::ClosedLoop, rig, stop, onlooker)?;
         let prediction = self.prediction(&assembly, &options)?;
         // From here on a signal is a stop, until everything is written: nothing is left half done.
         let _attended = stop.attend();
@@ -163,7 +163,7 @@ impl Test {
         // Until the record is whole.
         let _beacon = host.as_ref().and_then(|host| {
             let known = prediction.iter().cloned().collect();
-            let found = host.found(self.experiment(), assembly, options.clock, known)?;
+            let found = host.found(self.experiment(), assembly, options.clock, known);
             Beacon::light(path, &found)
         });
         let pace = (options.clock, host);

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use runtime::record::EmbeddedFile;
-use runtime::rig::NetworkRig;
-use runtime::world;
+use runtime::stop::StopHandle;
 
-use crate::assembly::{Assembly, ReductionFacts, SignalStore};
+use crate::assembly::{Assembly, FoundLaboratory, ReductionFacts, SignalStore};
 use crate::error::Error;
 use crate::estimate::{Budget, Estimate};
 use crate::onlooker::{Event, Onlooker};
@@ -233,6 +232,7 @@ impl Test {
         clock: Clock,
         wire: Wire,
         rig: Option<&str>,
+        stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
     ) -> Result<Assembly, Error> {
         let address = rig.or(self.experiment.rig.address.as_deref());
@@ -243,12 +243,12 @@ impl Test {
         let assembly = self.assembly()?;
         let Some(address) = address else { return Ok(assembly.clone()) };
         let plan = link_plan(&self.experiment, self.source(), assembly, address, clock, wire)?;
-        let peer = NetworkRig::find(&world::system(), &plan)?;
-        onlooker.event(&Event::Laboratory(&peer));
-        for difference in differences(&plan.terms, &peer.terms) {
+        let laboratory = FoundLaboratory::find(plan, stop)?;
+        onlooker.event(&Event::Laboratory(&laboratory.peer));
+        for difference in differences(&laboratory.plan.terms, &laboratory.peer.terms) {
             onlooker.event(&Event::Notice(&difference));
         }
-        Ok(Assembly { remote: Some(plan), ..assembly.clone() })
+        Ok(Assembly { remote: Some(laboratory), ..assembly.clone() })
     }
 }
 

@@ -21,6 +21,12 @@ pub(crate) enum CliError {
     /// Nobody is there.
     #[error("{address}: {source}")]
     Connect { address: String, source: ClientError },
+    /// A token would be sent in the open.
+    #[error(
+        "{address} is another machine: give --fingerprint with what `twinrig run --host` showed \
+         there, or --ca; --plain sends the token for all to read"
+    )]
+    Unencrypted { address: String },
     /// A token is no token.
     #[error(transparent)]
     Token(#[from] BadToken),

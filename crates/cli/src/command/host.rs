@@ -2,17 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
+use std::net::ToSocketAddrs;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use runtime::gate::TripKind;
-use runtime::host::{Client, Reply, Token};
+use runtime::host::{Client, Fingerprint, Reply, Token, Trust};
 use runtime::interlock::Phase;
 use serde_json::json;
 
 use super::error::CliError;
 use super::output::{Exit, Output};
-use twinrig::hosted::{USUAL_ADDRESS, token_from};
+use twinrig::hosted::{USUAL_ADDRESS, authorities_from, token_from};
 use twinrig::load_rows::LoadRows;
 use twinrig::words::counted;
 
@@ -67,6 +68,15 @@ pub(super) struct Reach {
     /// TWINRIG_TOKEN.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Fingerprint that the test showed, where its link is encrypted: nobody else is trusted.
+    #[arg(long, value_name = "SHA-256")]
+    fingerprint: Option<Fingerprint>,
+    /// File with the certificates, in PEM, of who vouches for the test's own.
+    #[arg(long, value_name = "FILE", conflicts_with = "fingerprint")]
+    ca: Option<PathBuf>,
+    /// Send the token to another machine although the link is not encrypted.
+    #[arg(long, conflicts_with_all = ["fingerprint", "ca"])]
+    plain: bool,
 }
 
 impl Reach {
@@ -76,7 +86,23 @@ impl Reach {
             None => Token::new(&std::env::var("TWINRIG_TOKEN").map_err(|_| CliError::NoToken)?)?,
         };
         let failed = |source| CliError::Connect { address: self.address.clone(), source };
-        Client::connect(&*self.address, &token).map_err(failed)
+        Client::connect(&*self.address, &token, &self.trust()?).map_err(failed)
+    }
+
+    /// Nobody's token goes to another machine in the open unless that is said.
+    fn trust(&self) -> Result<Trust, CliError> {
+        if let Some(fingerprint) = self.fingerprint {
+            return Ok(Trust::Fingerprint(fingerprint));
+        }
+        if let Some(path) = &self.ca {
+            return Ok(authorities_from(path)?);
+        }
+        let found = self.address.to_socket_addrs();
+        let beyond = found.is_ok_and(|all| all.into_iter().any(|at| !at.ip().is_loopback()));
+        if beyond && !self.plain {
+            return Err(CliError::Unencrypted { address: self.address.clone() });
+        }
+        Ok(Trust::Plain)
     }
 }
 

@@ -91,16 +91,15 @@ impl Onlooker for Looker {
             Event::Resumed { count, what } => {
                 output.note(&format!("resuming after {count} {what} that are done"));
             }
-            Event::HostLink { address, token } => {
+            Event::HostLink { address, token, fingerprint } => {
                 // To people beside the tables, to machines beside the document.
-                if let Some(address) = address {
-                    eprintln!("host link on {address}");
-                    if !address.ip().is_loopback() {
-                        eprintln!(
-                            "notice: the link is not encrypted, and can be reached from other \
-                             machines"
-                        );
-                    }
+                eprintln!("host link on {address}");
+                match fingerprint {
+                    Some(fingerprint) => eprintln!("fingerprint {fingerprint}"),
+                    None if address.ip().is_loopback() => {}
+                    None => eprintln!(
+                        "notice: the link is not encrypted, and can be reached from other machines"
+                    ),
                 }
                 if let Some(token) = token {
                     eprintln!("token {token}");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use twinrig::hosted::{Begin, HostOptions, USUAL_ADDRESS, token_from};
+use twinrig::hosted::{Begin, HostOptions, Security, USUAL_ADDRESS, token_from};
 use twinrig::{RunOptions, Unstable, report};
 
 use super::error::CliError;
@@ -39,9 +39,42 @@ pub(super) struct RunArguments {
     /// With --host: the load begins when the operator says so over the link.
     #[arg(long, requires = "host")]
     wait: bool,
+    #[command(flatten)]
+    tls: Tls,
     /// Start a real test although its loop is predicted to be unstable.
     #[arg(long)]
     accept_unstable: bool,
+}
+
+/// How the host link is encrypted.
+#[derive(Debug, Args)]
+struct Tls {
+    /// Encrypt the link on loopback too, with a certificate that is drawn and whose fingerprint is
+    /// shown. A link that other machines can reach is encrypted in any case.
+    #[arg(long, requires = "host")]
+    tls: bool,
+    /// Encrypt the link with this certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires_all = ["host", "key"])]
+    certificate: Option<PathBuf>,
+    /// Key of the certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+    /// Do not encrypt the link: for a network of its own, or a tunnel.
+    #[arg(long, requires = "host", conflicts_with_all = ["tls", "certificate"])]
+    plain: bool,
+}
+
+impl Tls {
+    fn security(&self) -> Security {
+        match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => {
+                Security::Own { certificate: certificate.clone(), key: key.clone() }
+            }
+            _ if self.tls => Security::Drawn,
+            _ if self.plain => Security::Plain,
+            _ => Security::ByAddress,
+        }
+    }
 }
 
 pub(super) fn run(arguments: &RunArguments, output: Output) -> Result<Exit, CliError> {
@@ -54,7 +87,8 @@ pub(super) fn run(arguments: &RunArguments, output: Output) -> Result<Exit, CliE
         Some(address) => {
             let token = arguments.token_file.as_deref().map(token_from).transpose()?;
             let begin = if arguments.wait { Begin::WhenTold } else { Begin::AtOnce };
-            Some(HostOptions { address, token, begin })
+            let security = arguments.tls.security();
+            Some(HostOptions { address, token, security, begin })
         }
     };
     let folder = folder(arguments.out.as_ref(), file, &started(clock));

@@ -75,5 +75,6 @@ attacks! {
     stop_before_first_tick,
     stop_then_measured,
     trace_second_press_ignored,
+    velocity_and_acceleration_pass,
     virtual_time_waits_forever_for_load,
 }

@@ -120,6 +120,29 @@ fn a_fed_test_completes_records_and_replays() {
 }
 
 #[test]
+fn a_token_goes_to_another_machine_only_through_tls() {
+    let lab = Lab::new();
+    let mut test = Hosted::start(&lab, &["--out", "out", "--tls"]);
+    let mut line = String::new();
+    test.stderr.read_line(&mut line).unwrap();
+    let shown = line.trim().strip_prefix("fingerprint ").expect("a fingerprint").to_owned();
+    let other = "0".repeat(64);
+    let asked = |more: &[&str]| host(&lab, &[&["status", &test.address][..], more].concat());
+    asked(&["--fingerprint", &shown]).exits(0);
+    let refused = |ran: Ran, why: &str| assert!(ran.exits(1).err.contains(why), "{why}");
+    refused(asked(&["--fingerprint", &other]), "no trusted end of TLS answers");
+    refused(asked(&[]), "the link is encrypted");
+    host(&lab, &["stop", &test.address, "--fingerprint", &shown]).exits(0);
+    test.end().exits(8);
+    // Nothing listens there, and nothing is sent: TEST-NET-1.
+    let beyond = host(&lab, &["status", "192.0.2.1:7420"]);
+    refused(beyond, "192.0.2.1:7420 is another machine: give --fingerprint");
+    let bad =
+        lab.twinrig(["run", "test.toml", "--host", "--certificate", "token", "--key", "token"]);
+    refused(bad, "no certificate in PEM");
+}
+
+#[test]
 fn in_real_time_a_test_is_fed_watched_and_completed() {
     let lab = Lab::new();
     let test = Hosted::start(&lab, &["--realtime", "--out", "out"]);
@@ -289,12 +312,22 @@ fn python_feeds_watches_and_asks() {
     let lab = Lab::new();
     let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/twinrig_host.py");
     lab.write("twinrig_host.py", std::fs::read(module).unwrap());
-    let test = Hosted::start(&lab, &["--out", "out"]);
+    let mut test = Hosted::start(&lab, &["--out", "out", "--tls"]);
+    let mut line = String::new();
+    test.stderr.read_line(&mut line).unwrap();
+    let fingerprint = line.trim().trim_start_matches("fingerprint ").to_owned();
     let program = format!(
         r#"
 import math, threading
-from twinrig_host import Host, Refused
+from functools import partial
+from twinrig_host import Host, HostError, Refused
 address, token = "{}", open("token").read()
+try:
+    Host(address, token, fingerprint="0" * 64)
+    raise SystemExit("another test was trusted")
+except HostError as error:
+    assert "another fingerprint" in str(error), error
+Host = partial(Host, fingerprint="{fingerprint}")
 try:
     Host(address, "not-the-token-0123456789")
     raise SystemExit("a wrong token was let in")
@@ -323,7 +356,7 @@ print(len(seen), watching.dropped, watching.over.ticks)
         test.address
     );
     let Some(printed) = python(&program, &["struct"], lab.folder()) else {
-        host(&lab, &["stop", &test.address]).exits(0);
+        host(&lab, &["stop", &test.address, "--fingerprint", &fingerprint]).exits(0);
         test.end();
         return;
     };

@@ -118,7 +118,7 @@ fn bad_monitors_and_faults_are_refused_with_a_remedy() {
         ),
         (
             "[monitor]\nwindowed_warning = { window = \"1 us\" }",
-            "`window` is 0.000001 s",
+            "`window` is 1e-6 s",
             "from 0.001 to 3600",
         ),
         (

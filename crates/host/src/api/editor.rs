@@ -20,8 +20,8 @@ use utoipa::ToSchema;
 
 use super::access::Caller;
 use super::body::Body;
-use crate::error::{ApiError, Refusal};
 use super::files::{LARGEST_TEXT, changed_s, text_of};
+use crate::error::{ApiError, Refusal};
 use crate::folder::Served;
 use crate::host::Host;
 use crate::lock::lock;
@@ -273,7 +273,8 @@ pub(crate) async fn propose(
     let served = host.served.clone();
     let found = tokio::task::spawn_blocking(move || {
         let DraftPlace { path, text, line, column } = asked;
-        let before = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+        let before =
+            path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
         let names = served.list(|_| true).into_iter();
         let beside: Vec<String> =
             names.filter_map(|file| file.path.strip_prefix(&before).map(str::to_owned)).collect();
@@ -420,7 +421,9 @@ pub(crate) async fn experiments(
 
 fn facts(host: &Host, file: crate::folder::Found) -> Option<ExperimentFacts> {
     let text = text_of(host, &file.path).ok()?;
-    let begins = |line: &str| ["[integrator", "[structure", "[partition"].iter().any(|it| line.starts_with(it));
+    let begins = |line: &str| {
+        ["[integrator", "[structure", "[partition"].iter().any(|it| line.starts_with(it))
+    };
     if !text.lines().any(begins) {
         return None;
     }

@@ -33,8 +33,7 @@ pub(crate) async fn guard(State(host): State<Arc<Host>>, request: Request, next:
         None => next.run(request).await,
     };
     let headers = response.headers_mut();
-    let (policy, frames) =
-        if is_report { (REPORT_POLICY, "SAMEORIGIN") } else { (POLICY, "DENY") };
+    let (policy, frames) = if is_report { (REPORT_POLICY, "SAMEORIGIN") } else { (POLICY, "DENY") };
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, policy),
         (header::X_FRAME_OPTIONS, frames),

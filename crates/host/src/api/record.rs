@@ -18,11 +18,11 @@ use twinrig::run_folder::RECORD;
 use utoipa::ToSchema;
 
 use super::access::Caller;
+use super::study::PageAddress;
 use crate::curves::{Content, Curves};
 use crate::error::{ApiError, Refusal};
 use crate::folder::{Found, modified_s, record_folder, record_id};
 use crate::host::Host;
-use super::study::PageAddress;
 
 /// Largest summary.
 const LARGEST_SUMMARY: u64 = 64 << 20;
@@ -170,9 +170,7 @@ pub(crate) async fn one(
         };
         let (facts, summary) = facts(found, &path);
         let events = record.summary.iter().flat_map(|it| &it.events).map(|event| json!(event));
-        let channel = |it: &model::channel::Channel| {
-            json!({ "name": it.name, "unit": it.unit, "description": it.description })
-        };
+        let channel = |it: &model::channel::Channel| json!({ "name": it.name, "unit": it.unit, "description": it.description });
         let time = record.column("time").unwrap_or_default();
         let duration_s = time.last().copied().unwrap_or(0.0) - time.first().copied().unwrap_or(0.0);
         let folder = path.parent().unwrap_or(FsPath::new(""));
@@ -196,7 +194,9 @@ pub(crate) async fn one(
 fn read(path: &FsPath) -> Result<Record, ApiError> {
     let bytes = fs::metadata(path).map_or(0, |facts| facts.len());
     if bytes > LARGEST_RECORD {
-        return Err(ApiError::bad("the record is larger than 4 GiB: look at it with other programs"));
+        return Err(ApiError::bad(
+            "the record is larger than 4 GiB: look at it with other programs",
+        ));
     }
     Record::read(path).map_err(|error| ApiError::bad(error.to_string()))
 }

@@ -14,8 +14,8 @@ use utoipa::ToSchema;
 use super::access::{Caller, Holder, Operator};
 use super::body::Body;
 use super::editor::{Finding, Limit, findings, limits};
-use crate::error::{ApiError, Refusal};
 use super::files::{text_of, version};
+use crate::error::{ApiError, Refusal};
 use crate::host::Host;
 use crate::lock::lock;
 use crate::run::{Known, Order, Prepared, Run, RunState};
@@ -129,7 +129,8 @@ pub(crate) async fn prepare(
     let mut values = Vec::new();
     for set in &asked.set {
         let pair = set.split_once('=');
-        let (path, value) = pair.ok_or_else(|| ApiError::bad(format!("{set}: write PATH=VALUE")))?;
+        let (path, value) =
+            pair.ok_or_else(|| ApiError::bad(format!("{set}: write PATH=VALUE")))?;
         values.push((path.to_owned(), value.to_owned()));
     }
     let looked = tokio::task::spawn_blocking(move || -> Result<_, twinrig::Error> {
@@ -167,8 +168,7 @@ pub(crate) async fn prepare(
     let folder = if real_time { format!("runs/{stem}-{started}") } else { format!("runs/{stem}") };
     let Prepare { path, set, rig, .. } = asked;
     host.audit.note(&name, &path, "prepared");
-    let order =
-        Order { id: id.clone(), path, real_time, set, rig, accept_unstable: false, folder };
+    let order = Order { id: id.clone(), path, real_time, set, rig, accept_unstable: false, folder };
     *lock(&host.runs.prepared) = Some(Prepared { order, version: version.clone() });
     Ok(Json(PreparedTest { prepared: id, version, ..looked }))
 }
@@ -187,7 +187,8 @@ pub(crate) async fn arm(
     refuse_while_running(&host)?;
     let known = prepared.as_ref().filter(|it| it.order.id == asked.prepared).cloned();
     let Some(Prepared { mut order, version: read }) = known else {
-        return Err(ApiError::conflict("changed", "another test was prepared since").remedy("prepare it again"));
+        return Err(ApiError::conflict("changed", "another test was prepared since")
+            .remedy("prepare it again"));
     };
     if version(text_of(&host, &order.path)?.as_bytes()) != read {
         let text = format!("{} is not what was prepared", order.path);

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::access::{Caller, Holder, Operator};
-use crate::audit::printable;
 use super::body::Body;
+use crate::audit::printable;
 use crate::error::{ApiError, Refusal};
 use crate::host::Host;
 use crate::lease::{HeldBy, LASTS};

@@ -126,4 +126,3 @@ pub(crate) async fn file(
     };
     Ok(([(header::CONTENT_TYPE, kind)], bytes).into_response())
 }
-

@@ -19,7 +19,9 @@ pub(crate) async fn view(
     Path((secret, _)): Path<(String, String)>,
 ) -> Result<Response, ApiError> {
     let Some(file) = host.tickets().take(&secret) else {
-        return Err(ApiError::not_found("this address was for one use and a minute; open it again"));
+        return Err(ApiError::not_found(
+            "this address was for one use and a minute; open it again",
+        ));
     };
     let kind = content_type(&file.to_string_lossy());
     let read = move || experiment::source::read_regular(&file, LARGEST);

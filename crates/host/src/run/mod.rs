@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use runtime::host::protocol::Welcome;
-use runtime::host::{Action, Client, ClientError, Situation, Status, Token};
+use runtime::host::{Action, Client, ClientError, Situation, Status, Token, Trust};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::broadcast;
@@ -163,7 +163,7 @@ impl Runs {
             return Ok(());
         }
         let mut known = self.known();
-        known.begin(first(&order), folder.clone());
+        known.begin(first(&order));
         known.event("link", "the host found the running test again", None);
         drop(known);
         self.watch(folder, None)
@@ -200,7 +200,7 @@ impl Runs {
             .process_group(0)
             .spawn()?;
         let mut known = self.known();
-        known.begin(first(order), folder.clone());
+        known.begin(first(order));
         known.child = Some(child.id());
         drop(known);
         self.watch(folder, Some(child))
@@ -221,8 +221,8 @@ impl Runs {
         let Some(address) = address else {
             return Err(io::Error::from(io::ErrorKind::NotConnected).into());
         };
-        let client = Client::connect(address, &self.token)?;
-        client.stream.set_read_timeout(Some(ANSWER))?;
+        let client = Client::connect(address, &self.token, &Trust::Plain)?;
+        client.stream.tcp().set_read_timeout(Some(ANSWER))?;
         Ok(client)
     }
 

@@ -1,7 +1,6 @@
 //! What is known of the test that runs: for requests, and for those who look on.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
@@ -128,8 +127,6 @@ impl Live {
 #[derive(Default)]
 pub(crate) struct Known {
     pub(crate) run: Option<Run>,
-    /// Where its record is.
-    pub(crate) folder: Option<PathBuf>,
     pub(crate) found: Option<Found>,
     /// The process, where this host has started it.
     pub(super) child: Option<u32>,
@@ -144,8 +141,8 @@ pub(crate) struct Known {
 
 impl Known {
     /// A test begins.
-    pub(super) fn begin(&mut self, run: Run, folder: PathBuf) {
-        *self = Self { run: Some(run), folder: Some(folder), ..Self::default() };
+    pub(super) fn begin(&mut self, run: Run) {
+        *self = Self { run: Some(run), ..Self::default() };
     }
 
     /// The process of a test that is not over.
@@ -229,7 +226,8 @@ impl Known {
         run.time_s = status.ticks as f64 / hz;
         run.phase_word = Phase::word(status.phase).to_owned();
         run.operator_lost = Some(LostOperator {
-            action: ["continue", "hold", "stop"][usize::from(situation.when_lost.min(2))].to_owned(),
+            action: ["continue", "hold", "stop"][usize::from(situation.when_lost.min(2))]
+                .to_owned(),
             after_s: situation.lost_after_s,
             attended: situation.attended == 1,
         });

@@ -107,10 +107,12 @@ mod tests {
 
     #[test]
     fn the_worst_interface_dof_counts_and_rates_are_between_frames() {
-        let names = ["time", "command.1", "command.2", "measured.1", "measured.2", "force.1", "force.2"];
+        let names =
+            ["time", "command.1", "command.2", "measured.1", "measured.2", "force.1", "force.2"];
         let channels: Vec<(String, String)> =
             names.map(|name| (name.to_owned(), String::new())).to_vec();
-        let limit = |name: &str, values: [f64; 2]| (name.to_owned(), "m".to_owned(), values.to_vec());
+        let limit =
+            |name: &str, values: [f64; 2]| (name.to_owned(), "m".to_owned(), values.to_vec());
         let limits = [
             limit("command", [0.1, 0.2]),
             limit("rate", [1.0, 2.0]),

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use runtime::host::{Client, ClientError, Reply, Token};
+use runtime::host::{Client, ClientError, Reply, Token, Trust};
 use serde_json::json;
 use twinrig::hosted::{BEACON, Found};
 
-use super::state::{Live, RunState, STRETCH_S, STRETCHES};
 use super::Shared;
+use super::state::{Live, RunState, STRETCH_S, STRETCHES};
 use crate::curves::{Content, Curves};
 
 /// How long frames are waited for at a time.
@@ -84,7 +84,9 @@ impl Watcher {
         let exit = match &mut self.child {
             Some(child) => child.wait().ok().map(|status| status.code().unwrap_or(-1)),
             None => {
-                while self.folder.join(BEACON).exists() && read_beacon(&self.folder, &self.token).is_some() {
+                while self.folder.join(BEACON).exists()
+                    && read_beacon(&self.folder, &self.token).is_some()
+                {
                     thread::sleep(RETRY);
                 }
                 None
@@ -107,13 +109,13 @@ impl Watcher {
 
     /// Looks on over one connection for frames and one for questions.
     fn follow(&mut self, found: &Found) -> Result<Ended, ClientError> {
-        let mut frames = Client::connect(found.address, &self.token)?;
-        let mut asker = Client::connect(found.address, &self.token)?;
-        asker.stream.set_read_timeout(Some(ANSWER))?;
+        let mut frames = Client::connect(found.address, &self.token, &Trust::Plain)?;
+        let mut asker = Client::connect(found.address, &self.token, &Trust::Plain)?;
+        asker.stream.tcp().set_read_timeout(Some(ANSWER))?;
         let welcome = frames.welcome.clone();
         self.shared.meet(found.clone(), &welcome);
         frames.watch(1)?;
-        frames.stream.set_read_timeout(Some(PATIENCE))?;
+        frames.stream.tcp().set_read_timeout(Some(PATIENCE))?;
         let mut look = Look::new(&self.shared);
         loop {
             match frames.next() {
@@ -122,8 +124,7 @@ impl Watcher {
                 }
                 Ok(Reply::Over { phase, trip, ticks, .. }) => {
                     look.send_curves();
-                    let status =
-                        runtime::host::Status { phase, trip, ticks, ..Default::default() };
+                    let status = runtime::host::Status { phase, trip, ticks, ..Default::default() };
                     self.shared.take_in(&status, None, welcome.tick_hz);
                     return Ok(Ended::Over);
                 }

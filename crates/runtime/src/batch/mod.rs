@@ -17,7 +17,7 @@ mod parts;
 use model::integrator::StepMap;
 use numerics::lanes::{LANES, Lane, LaneMask, Lanes, Mask, Work, widely};
 
-use crate::gate::{Bounds, GateInput};
+use crate::gate::{Bounds, GateInput, fed_velocity};
 use crate::hybrid_loop::HybridLoop;
 use crate::monitor::{WorkRule, stability_warning};
 use member::Member;
@@ -36,6 +36,8 @@ pub struct BatchLoop {
     bounds: Bounds<Lanes>,
     energies: Energies,
     last_command: Lanes,
+    /// The velocity to which commands lead a rig that is fed forward.
+    fed: Lanes,
     /// Lanes without trouble so far.
     sound: Mask,
 }
@@ -125,6 +127,7 @@ impl BatchLoop {
                 warning: Lanes::ZERO,
             },
             last_command: Lanes::ZERO,
+            fed: Lanes::ZERO,
             sound: Mask::ALL,
         })
     }
@@ -163,6 +166,8 @@ impl BatchLoop {
         let held = self.last_command;
         let seen = GateInput { held, desired, position: measured, force, command };
         self.sound &= seen.passes(&self.bounds) & followed;
+        self.fed = fed_velocity(self.fed, command, self.bounds.step_s);
+        self.sound &= self.fed.abs().at_most(self.bounds.rate);
         self.sound &= self.energies.observe(&self.numerical, tick, force);
         onlooker.see(&View {
             tick,

@@ -1,7 +1,8 @@
 //! The other side of the link, for programs that feed, watch or stop a test.
 
+use std::fmt::Display;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -10,6 +11,7 @@ use super::protocol::{
     Action, ProtocolError, Refusal, Reply, Request, Rest, Situation, Status, VERSION, Welcome,
     split,
 };
+use super::tls::{ClientStream, Trust};
 use super::token::Token;
 
 /// Time to reach the test.
@@ -18,6 +20,8 @@ const GREETING: Duration = Duration::from_secs(5);
 const WELCOME: Duration = Duration::from_secs(60);
 /// How often a greeting that is cut off is tried.
 const TRIES: usize = 10;
+/// What TLS answers to who does not speak it: an alert of two bytes.
+const ALERT: [u8; 5] = [21, 3, 3, 0, 2];
 /// Values in one message of samples.
 const VALUES: usize = 4096;
 
@@ -41,6 +45,15 @@ pub enum ClientError {
     /// It is over.
     #[error("the test is over")]
     Over,
+    /// It wants TLS, and was asked without.
+    #[error("the link is encrypted: give the fingerprint that the test shows, or a CA file")]
+    Encrypted,
+    /// Who answers is not who is trusted, or does not speak TLS.
+    #[error(
+        "no trusted end of TLS answers ({0}): compare the fingerprint with the one that the test \
+         shows; a link on loopback has TLS only where the test was started with --tls"
+    )]
+    Untrusted(String),
     /// Another answer than the one asked for.
     #[error("the test gave another answer than the one asked for")]
     Unexpected,
@@ -49,7 +62,7 @@ pub enum ClientError {
 /// A client that was let in.
 pub struct Client {
     /// The connection itself.
-    pub stream: TcpStream,
+    pub stream: ClientStream,
     /// What has come of messages that are not whole yet.
     bytes: Vec<u8>,
     /// What the test is like.
@@ -57,8 +70,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// Reaches a test and is let in.
-    pub fn connect(address: impl ToSocketAddrs, token: &Token) -> Result<Self, ClientError> {
+    /// Reaches a test that is trusted, and is let in.
+    pub fn connect(
+        address: impl ToSocketAddrs + Display,
+        token: &Token,
+        trust: &Trust,
+    ) -> Result<Self, ClientError> {
+        let name = address.to_string();
         let mut last = ClientError::Io(io::ErrorKind::AddrNotAvailable.into());
         for address in address.to_socket_addrs()? {
             for _ in 0..TRIES {
@@ -69,7 +87,7 @@ impl Client {
                         break;
                     }
                 };
-                match Self::greet(stream, token) {
+                match Self::greet(stream, token, trust, (&name, address)) {
                     // Pushed out of the crowd at the door before it had greeted.
                     Err(ClientError::Io(error)) if is_cut_off(error.kind()) => last = error.into(),
                     greeted => return greeted,
@@ -79,17 +97,32 @@ impl Client {
         Err(last)
     }
 
-    fn greet(stream: TcpStream, token: &Token) -> Result<Self, ClientError> {
+    fn greet(
+        stream: TcpStream,
+        token: &Token,
+        trust: &Trust,
+        (name, address): (&str, SocketAddr),
+    ) -> Result<Self, ClientError> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(WELCOME))?;
+        let untrusted = |error: &dyn Display| ClientError::Untrusted(error.to_string());
+        let stream = trust.secure(stream, name, address).map_err(|error| untrusted(&error))?;
         let mut client = Self { stream, bytes: Vec::new(), welcome: Welcome::default() };
         let token = token.text().as_bytes().to_vec();
-        client.say(&Request::Hello { version: VERSION, token })?;
-        let Reply::Welcome(welcome) = client.hear()? else {
+        let answer = client.say(&Request::Hello { version: VERSION, token });
+        let answer = answer.and_then(|()| client.hear()).map_err(|error| match error {
+            // What TLS has to say comes as bad data.
+            ClientError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+                untrusted(&error)
+            }
+            ClientError::Io(_) if client.bytes.starts_with(&ALERT) => ClientError::Encrypted,
+            error => error,
+        });
+        let Reply::Welcome(welcome) = answer? else {
             return Err(ClientError::Unexpected);
         };
         // From here on the test may take its time.
-        client.stream.set_read_timeout(None)?;
+        client.stream.tcp().set_read_timeout(None)?;
         Ok(Self { welcome, ..client })
     }
 

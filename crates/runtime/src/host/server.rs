@@ -2,8 +2,8 @@
 //! [`HostService`].
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -12,6 +12,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 
 use super::service::{HostParts, HostService, MOST_STRANGERS};
+use super::tls::{Identity, ServerStream};
 use crate::world::{Clock, System, wait_for};
 
 /// Time in which clients may take what is left when the test is over.
@@ -48,18 +49,22 @@ impl Shared {
 }
 
 impl HostLink {
-    /// Opens the link on a listener and starts its thread.
-    pub fn open(listener: TcpListener, parts: HostParts) -> io::Result<Self> {
+    /// Opens the link on a listener, with TLS where the test has an identity, and starts its
+    /// thread.
+    pub fn open(
+        listener: TcpListener,
+        identity: Option<Identity>,
+        parts: HostParts,
+    ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         listener.set_nonblocking(true)?;
         rustix::net::listen(&listener, BACKLOG)?;
         let service = Mutex::new(HostService::new(parts));
         let shared = Arc::new(Shared { service, until_ns: AtomicU64::new(u64::MAX) });
         let of_thread = Arc::clone(&shared);
-        let thread = thread::Builder::new()
-            .name("host".into())
-            .stack_size(STACK_BYTES)
-            .spawn(move || Sockets { listener, streams: BTreeMap::new() }.carry(&of_thread))?;
+        let thread = thread::Builder::new().name("host".into()).stack_size(STACK_BYTES).spawn(
+            move || Sockets { listener, identity, streams: BTreeMap::new() }.carry(&of_thread),
+        )?;
         Ok(Self { shared, address, thread: Some(thread) })
     }
 
@@ -102,7 +107,8 @@ impl Drop for HostLink {
 
 struct Sockets {
     listener: TcpListener,
-    streams: BTreeMap<u64, TcpStream>,
+    identity: Option<Identity>,
+    streams: BTreeMap<u64, ServerStream>,
 }
 
 impl Sockets {
@@ -130,12 +136,20 @@ impl Sockets {
             if ended && (service.is_empty() || now_ns >= until_ns) {
                 return;
             }
-            let ((ids, mut wanted), next_ns) =
+            let ((ids, mut wanted), mut next_ns) =
                 (self.wanted(&service), service.next_timeout_ns(now_ns));
+            // What was decrypted already wakes no socket.
+            let at_hand = |(&id, stream): (&u64, &ServerStream)| {
+                (stream.has_readable() && service.wants_bytes(id)).then_some(id)
+            };
+            ready = self.streams.iter().filter_map(at_hand).collect();
+            if !ready.is_empty() {
+                next_ns = now_ns;
+            }
             drop(service);
             wait_for(&mut wanted, next_ns);
             let is_ready = |(_, it): &(&u64, &PollFd<'_>)| !it.revents().is_empty();
-            ready = ids.iter().zip(&wanted).filter(is_ready).map(|(&id, _)| id).collect();
+            ready.extend(ids.iter().zip(&wanted).filter(is_ready).map(|(&id, _)| id));
         }
     }
 
@@ -149,11 +163,11 @@ impl Sockets {
         for (&id, stream) in &self.streams {
             let mut flags = PollFlags::empty();
             flags.set(PollFlags::IN, service.wants_bytes(id));
-            flags.set(PollFlags::OUT, service.has_unsent(id));
+            flags.set(PollFlags::OUT, service.has_unsent(id) || stream.has_unsent());
             // Who has hung up would wake the thread whatever is asked.
             if !flags.is_empty() {
                 ids.push(id);
-                wanted.push(PollFd::new(stream, flags));
+                wanted.push(PollFd::new(&stream.tcp, flags));
             }
         }
         (ids, wanted)
@@ -163,8 +177,10 @@ impl Sockets {
     fn accept(&mut self, service: &mut HostService, now_ns: u64, ready: &mut Vec<u64>) {
         for _ in 0..MOST_ACCEPTED {
             let Ok((stream, _)) = self.listener.accept() else { break };
-            if stream.set_nonblocking(true).is_ok() {
-                let _ = stream.set_nodelay(true);
+            if stream.set_nonblocking(true).is_ok()
+                && let Ok(stream) = ServerStream::new(stream, self.identity.as_ref())
+            {
+                let _ = stream.tcp.set_nodelay(true);
                 let id = service.connect(now_ns);
                 self.streams.insert(id, stream);
                 ready.push(id);
@@ -192,6 +208,8 @@ impl Sockets {
 
     fn write(&mut self, service: &mut HostService, now_ns: u64) {
         for (&id, stream) in &mut self.streams {
+            // What stays is seen when bytes are written.
+            let _ = stream.send();
             for _ in 0..TURNS {
                 let bytes = service.pending(now_ns, id);
                 if bytes.is_empty() {

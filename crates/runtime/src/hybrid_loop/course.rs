@@ -139,9 +139,10 @@ impl Course {
                 let settle = self.plan.initiating.map_or(0, |plan| plan.settle_ticks);
                 self.since(tick) >= settle
             }
-            Stage::Fetching => self.plan.initiating.is_some_and(|plan| {
-                plan.settle_ticks == 0 && self.since(tick) >= plan.fetch_ticks
-            }),
+            Stage::Fetching => self
+                .plan
+                .initiating
+                .is_some_and(|plan| plan.settle_ticks == 0 && self.since(tick) >= plan.fetch_ticks),
             _ => false,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::link::wire::{
     Flaw, Handshake, Header, Kind, LOCK_STEP, MOST_BYTES, PACED, Refusal, Room, Unverified, encode,
+    most_auxiliary,
 };
 use crate::link::{Endpoint, Key, Terms, Token};
 use crate::world::World;
@@ -23,6 +24,8 @@ pub struct LabProfile {
     pub token: Token,
     /// What it can: a sum of the constants in [`crate::link::wire`].
     pub modes: u32,
+    /// How many values of channels of its own it sends with every measurement.
+    pub auxiliary: usize,
 }
 
 /// A datagram to be sent.
@@ -144,9 +147,10 @@ impl Listener {
                     ..profile.handshake(hello.nonce, 0)
                 };
                 let answer = Header::outside(Kind::Welcome, profile.terms.dofs() as u8, now_ns);
-                let answer = Header { session, echo_ns: header.time_ns, ..answer };
+                let auxiliary = profile.auxiliary() as u8;
+                let answer = Header { session, echo_ns: header.time_ns, auxiliary, ..answer };
                 let limits = profile.terms.limits.each_ref().map(Vec::as_slice);
-                let bytes = encode(&answer, Some(&welcome), limits, &self.key, &mut self.out);
+                let bytes = encode(&answer, Some(&welcome), limits, &[], &self.key, &mut self.out);
                 Reception::Answer(Transmit { to: from, bytes })
             }
             Err(reason) => {
@@ -169,6 +173,7 @@ impl Listener {
         let (claim, session) = (unverified.handshake()?, self.offered?);
         let [of_loop, own] = profile.token.session_keys(claim.nonce, session);
         let mut endpoint = Endpoint::new(session, profile.terms.dofs(), [own, of_loop]);
+        endpoint.auxiliary = vec![f64::NAN; profile.auxiliary()];
         let datagram = endpoint.receive(bytes)?;
         let arm = datagram.handshake?;
         profile.judge(&datagram.header, &arm).ok()?;
@@ -208,6 +213,11 @@ impl Listener {
 }
 
 impl LabProfile {
+    /// As many of its own values as a datagram has room for.
+    fn auxiliary(&self) -> usize {
+        self.auxiliary.min(most_auxiliary(self.terms.dofs()))
+    }
+
     fn judge(&self, header: &Header, hello: &Handshake) -> Result<(), Refusal> {
         let modes = hello.modes & (LOCK_STEP | PACED);
         if usize::from(header.dofs) != self.terms.dofs() {
@@ -249,6 +259,6 @@ impl LabProfile {
     ) -> &'a [u8] {
         let header = Header::outside(Kind::Refuse, self.terms.dofs() as u8, now_ns);
         let refusal = self.handshake(nonce, reason as u32);
-        encode(&Header { echo_ns, ..header }, Some(&refusal), [&[]; 3], key, out)
+        encode(&Header { echo_ns, ..header }, Some(&refusal), [&[]; 3], &[], key, out)
     }
 }

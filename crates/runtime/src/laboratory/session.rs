@@ -302,6 +302,9 @@ impl Session {
         endpoint.trip = self.laboratory.tripped().map_or(0, |(trip, _)| trip.kind.code());
         let measured = self.laboratory.measured();
         endpoint.validity = u8::from(measured.validity != Validity::Fresh);
+        for (value, own) in endpoint.auxiliary.iter_mut().zip(&measured.auxiliary) {
+            *value = *own;
+        }
         let blocks = [&measured.displacement[..], &measured.force, &measured.achieved];
         let bytes = endpoint.frame(now_ns, Kind::Measured, tick, echo_ns, None, blocks);
         Transmit { to: *peer, bytes }

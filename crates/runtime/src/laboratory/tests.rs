@@ -105,6 +105,37 @@ fn its_own_limits_hold_whatever_the_loop_sends() {
     }
 }
 
+/// A rig that stands still while its commands say that it moves: fed forward by them it would
+/// not stand still.
+#[test]
+fn velocity_and_acceleration_that_no_displacement_shows_do_not_pass() {
+    // Most ticks that may pass; 1 m/s at 1 kHz.
+    for (v, a, most) in [(20.0, 0.0, 0), (0.0, 1000.0, 1), (0.5, 400.0, 2), (0.0, -100.0, 20)] {
+        let mut laboratory = laboratory();
+        let mut command = to(0.0);
+        (command.velocity[0], command.acceleration[0]) = (v, a);
+        for tick in 0..200 {
+            if laboratory.tripped().is_none() {
+                laboratory.obey(tick, &command, 0);
+            }
+        }
+        let (trip, time_s) = laboratory.tripped().unwrap_or_else(|| panic!("{v} m/s, {a} m/s²"));
+        assert_eq!((trip.kind, trip.limit.round()), (TripKind::Rate, 1.0));
+        assert!(time_s <= 1e-3 * f64::from(most) + 1e-9, "{v} m/s, {a} m/s²: {time_s} s");
+    }
+    // A motion whose derivatives these are passes up to its limit: 0.98 m/s at 30 Hz.
+    let (mut laboratory, w) = (laboratory(), 2.0 * std::f64::consts::PI * 30.0);
+    for tick in 0..400 {
+        let phase = w * 1e-3 * (tick + 1) as f64;
+        let x = 0.98 / w;
+        let mut command = to(x * (1.0 - phase.cos()));
+        command.velocity[0] = x * w * phase.sin();
+        command.acceleration[0] = x * w * w * phase.cos();
+        laboratory.obey(tick, &command, 0);
+        assert_eq!(laboratory.tripped(), None, "tick {tick}");
+    }
+}
+
 #[test]
 fn after_missing_commands_the_rig_catches_up_without_a_jump() {
     let mut laboratory = laboratory();

@@ -113,6 +113,8 @@ pub(crate) struct Endpoint {
     pub(crate) trip: u8,
     /// Whether its values are samples, as in [`Header::validity`].
     pub(crate) validity: u8,
+    /// Values of its own channels, told with every datagram of the session.
+    pub(crate) auxiliary: Vec<f64>,
     out: Box<[u8; MOST_BYTES]>,
 }
 
@@ -130,6 +132,7 @@ impl Endpoint {
             state: 0,
             trip: 0,
             validity: 0,
+            auxiliary: Vec::new(),
             out: Box::new([0; MOST_BYTES]),
         }
     }
@@ -154,9 +157,10 @@ impl Endpoint {
             state: self.state,
             trip: self.trip,
             validity: self.validity,
+            auxiliary: self.auxiliary.len().min(u8::MAX.into()) as u8,
             ..Header::outside(kind, self.dofs, now_ns)
         };
-        encode(&header, handshake, blocks, &self.own, &mut self.out)
+        encode(&header, handshake, blocks, &self.auxiliary, &self.own, &mut self.out)
     }
 
     /// Judges bytes: a new datagram from the other end of this session, or none.

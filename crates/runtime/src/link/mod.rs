@@ -79,11 +79,16 @@ impl LinkPlan {
         LinkError::NoAnswer(self.address, self.connect_s)
     }
 
-    /// The channels of a rig at the end of a wire, known before it is there.
-    pub fn channels() -> Vec<Channel> {
+    /// The channels of a rig at the end of a wire, which sends so many values of its own.
+    pub fn channels(auxiliary: usize) -> Vec<Channel> {
         let bridged = "Ticks in a row without an answer of the rig; 0 when it came in time";
         let phase = "Where the rig said it stands: 0 running, 1 holding, 2 ramping to safe, 3 safe";
-        vec![Channel::new("rig.bridged", "", bridged), Channel::new("rig.phase", "", phase)]
+        let own =
+            "Auxiliary value of the laboratory, as it came over the wire; NaN before the first";
+        let own = (1..=auxiliary).map(|k| Channel::new(format!("rig.auxiliary.{k}"), "", own));
+        let known =
+            [Channel::new("rig.bridged", "", bridged), Channel::new("rig.phase", "", phase)];
+        known.into_iter().chain(own).collect()
     }
 }
 
@@ -126,6 +131,9 @@ pub enum LinkError {
          install the same version of twinrig on both sides"
     )]
     OtherVersion(SocketAddr, u16),
+    /// Who asked for it has stopped it.
+    #[error("stopped before the laboratory at {0} was armed")]
+    Stopped(SocketAddr),
     /// Too many for a datagram.
     #[error("{0} interface DOFs do not fit into a datagram, at most {MOST_DOFS} do")]
     TooManyDofs(usize),

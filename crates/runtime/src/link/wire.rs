@@ -54,14 +54,14 @@ impl Kind {
         matches!(self, Self::Hello | Self::Welcome | Self::Refuse | Self::Arm)
     }
 
-    /// Bytes of a datagram of this kind. A refusal has no values: it answers whoever asks, and
-    /// shall not multiply what strangers send.
+    /// Bytes of a datagram of this kind. A refusal has no values, and no answer to a greeting is
+    /// longer than it: nobody shall multiply what strangers send.
     pub fn bytes(self, dofs: usize, auxiliary: usize) -> usize {
-        let values = 24 * dofs + 8 * auxiliary;
+        let values = 24 * dofs;
         CODE + match self {
             Self::Refuse => HANDSHAKE_VALUES,
             kind if kind.is_handshake() => HANDSHAKE_VALUES + values,
-            _ => VALUES + values,
+            _ => VALUES + values + 8 * auxiliary,
         }
     }
 }
@@ -91,7 +91,8 @@ coded! {
         /// Of a measurement: 0 if its values were sampled at this tick. Otherwise they stand in
         /// for samples that are missing.
         pub validity: u8,
-        /// Values of auxiliary channels behind the three blocks.
+        /// Values of auxiliary channels behind the three blocks; in a handshake, how many its
+        /// sender's datagrams of the session will have.
         pub auxiliary: u8,
     }
 }
@@ -247,25 +248,42 @@ impl Datagram<'_> {
             *value = f64::from_le_bytes(bytes.try_into().unwrap_or_default());
         }
     }
+
+    /// Copies the auxiliary values; what the datagram does not have is no number.
+    pub fn auxiliary(&self, out: &mut [f64]) {
+        out.fill(f64::NAN);
+        let auxiliary = self.values.get(24 * usize::from(self.header.dofs)..).unwrap_or(&[]);
+        for (value, bytes) in out.iter_mut().zip(auxiliary.chunks_exact(8)) {
+            *value = f64::from_le_bytes(bytes.try_into().unwrap_or_default());
+        }
+    }
+}
+
+/// Most auxiliary values beside so many interface DOFs.
+pub fn most_auxiliary(dofs: usize) -> usize {
+    (3 * MOST_DOFS.saturating_sub(dofs)).min(u8::MAX.into())
 }
 
 /// Writes a datagram with its code and returns its bytes. A handshake's kind needs the
 /// [`Handshake`]; the others ignore it. A block that is shorter than the number
-/// of DOFs is filled up with zeros; auxiliary channels are not written.
+/// of DOFs is filled up with zeros. The number of auxiliary values is the header's; a handshake
+/// has none of them.
 pub fn encode<'a>(
     header: &Header,
     handshake: Option<&Handshake>,
     blocks: [&[f64]; 3],
+    auxiliary: &[f64],
     key: &Key,
     out: &'a mut Room,
 ) -> &'a [u8] {
     let kind = header.kind;
     let dofs = usize::from(header.dofs).min(MOST_DOFS);
-    let end = kind.bytes(dofs, 0) - CODE;
+    let values = usize::from(header.auxiliary).min(most_auxiliary(dofs));
+    let end = kind.bytes(dofs, values) - CODE;
     let mut rest = &mut out[..end];
     rest.put_slice(&MAGIC);
     rest.put_u16_le(VERSION);
-    Header { dofs: dofs as u8, auxiliary: 0, ..*header }.put(&mut rest);
+    Header { dofs: dofs as u8, auxiliary: values as u8, ..*header }.put(&mut rest);
     rest.put_bytes(0, RESERVED);
     if kind.is_handshake() {
         handshake.copied().unwrap_or_default().put(&mut rest);
@@ -274,6 +292,9 @@ pub fn encode<'a>(
         for dof in 0..dofs {
             rest.put_f64_le(block.get(dof).copied().unwrap_or(0.0));
         }
+    }
+    for index in 0..if kind.is_handshake() { 0 } else { values } {
+        rest.put_f64_le(auxiliary.get(index).copied().unwrap_or(f64::NAN));
     }
     let code = key.code(&out[..end]);
     out[end..end + CODE].copy_from_slice(&code);

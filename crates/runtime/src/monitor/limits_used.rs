@@ -88,7 +88,7 @@ impl LimitsUsed {
             let error = position - desired.displacement[dof];
             let used = [
                 (x.abs().max(position.abs()), self.limits.command[dof]),
-                (rate.abs(), self.limits.rate[dof]),
+                (rate.abs().max(command.velocity[dof].abs()), self.limits.rate[dof]),
                 (measured.force[dof].abs(), self.limits.force[dof]),
                 (error.abs(), self.limits.tracking_error[dof]),
             ];

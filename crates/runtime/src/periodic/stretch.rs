@@ -109,7 +109,7 @@ impl PeriodicLoop {
     /// stretch with its tick.
     fn move_rig(&mut self) -> Result<(), Trip> {
         let RigSlot::Shaken(rig) = &mut self.rig else { return Ok(()) };
-        let limits = &self.limits;
+        let (limits, fed) = (&self.limits, &mut self.fed);
         let Stretch { dofs, ticks, commands, displacement, force, acceleration, .. } =
             &mut self.source.stretch;
         let dofs = *dofs;
@@ -128,12 +128,13 @@ impl PeriodicLoop {
                 let [position, force, _] = reading;
                 let desired = command[0];
                 let seen = GateInput { held: held[dof], desired, position, force, command };
-                passes &= seen.passes(&limits.of(dof));
+                passes &= seen.passes(&limits.of(dof)) && fed.leads(dof, command, limits).is_ok();
             }
             if passes {
                 for dof in 0..dofs {
                     [target[dof], velocity[dof], _] = commands[dof];
                     held[dof] = target[dof];
+                    fed.take(dof, commands[dof], limits.step_s);
                 }
             }
             passes
@@ -149,6 +150,7 @@ impl PeriodicLoop {
         self.measured.displacement.copy_from_slice(&displacement[at..at + dofs]);
         self.measured.force.copy_from_slice(&force[at..at + dofs]);
         let verdict = gate(limits, &self.held, &self.command, &self.measured, &self.command);
+        let verdict = verdict.and_then(|()| fed.pass(limits, &self.command));
         // Refused above, so refused here; a trip it is in any case.
         let unknown = TripKind::Command.trip(f64::NAN, f64::NAN);
         Err(verdict.err().unwrap_or(unknown))

@@ -126,7 +126,8 @@ impl Recorder {
         let (width, clock) = (channels.len(), Arc::<dyn World>::clone(world));
         let sink = FrameSink::new(producer, width, Arc::clone(&progress), clock, thread);
         let (summary, running) = (Summary::default(), Some(running));
-        Ok((sink, RecorderHandle { path, progress, summary, writer, running }))
+        let world = Arc::clone(world);
+        Ok((sink, RecorderHandle { world, path, progress, summary, writer, running }))
     }
 }
 
@@ -138,6 +139,7 @@ fn lock(writer: &Mutex<Option<Writer>>) -> MutexGuard<'_, Option<Writer>> {
 /// The operator's side of a running recorder. Dropped without
 /// [`finish`](Self::finish), it leaves a readable record without a summary.
 pub struct RecorderHandle {
+    world: Arc<dyn World>,
     path: PathBuf,
     progress: Arc<Progress>,
     /// As far as it is known.
@@ -191,6 +193,12 @@ impl RecorderHandle {
                 Err(RecordError::Write { path, summary, source })
             }
         }
+    }
+
+    /// No test came of it: the record that was begun goes.
+    pub fn abandon(mut self) {
+        let _ = self.stop();
+        let _ = self.world.remove(&self.path);
     }
 
     /// Ends the writer's work and writes what is left.

@@ -70,6 +70,10 @@ fn every_limit_of_every_dof_holds_up_to_its_bound() {
                 (fast.command.displacement[dof], fast.desired.displacement[dof]) = (step, step);
                 assert_eq!(fast.trip(), told(TripKind::Rate, rate, bounds.rate[dof]));
 
+                let mut pushed = Seen::still();
+                pushed.command.velocity[dof] = factor * rate;
+                assert_eq!(pushed.trip(), told(TripKind::Rate, rate, bounds.rate[dof]));
+
                 let mut heavy = Seen::still();
                 heavy.measured.force[dof] = factor * force;
                 assert_eq!(heavy.trip(), told(TripKind::Force, force, bounds.force[dof]));

@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 use crate::common::benchmark::{Case, ground, quick};
 use model::channel::Channel;
 use runtime::clock::run_virtual;
-use runtime::host::protocol::{Refusal, Reply, Request, VERSION, Welcome, split};
 use runtime::conduct::Conduct;
-use runtime::host::{Client, ClientError, HostLink, HostParts, OperatorLost, Token, WhenLost};
+use runtime::host::protocol::{Refusal, Reply, Request, VERSION, Welcome, split};
+use runtime::host::{
+    Client, ClientError, HostLink, HostParts, Identity, OperatorLost, Token, Trust, WhenLost,
+};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{Completing, CoursePlan};
 use runtime::interlock::Phase;
@@ -36,6 +38,10 @@ struct Bench {
 const COMPLETING: Completing = Completing { ring_down_ticks: 400, rest: None, home_rate_m_s: 0.05 };
 
 fn bench(buffer_samples: usize) -> Bench {
+    secured(buffer_samples, None)
+}
+
+fn secured(buffer_samples: usize, identity: Option<Identity>) -> Bench {
     let case = Case::benchmark().with_transfer(quick());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("record.arrow");
@@ -76,7 +82,7 @@ fn bench(buffer_samples: usize) -> Bench {
         conduct: Conduct::default(),
         lost: OperatorLost { then: WhenLost::GoOn, after_s: 30.0 },
     };
-    let link = HostLink::open(TcpListener::bind("127.0.0.1:0").unwrap(), parts).unwrap();
+    let link = HostLink::open(TcpListener::bind("127.0.0.1:0").unwrap(), identity, parts).unwrap();
     let plan = CoursePlan { initiating: None, completing: Some(COMPLETING) };
     let hybrid = case
         .recorded(case.split(), Load::unknown(1, 10_000_000), sink)
@@ -110,7 +116,7 @@ fn a_load_much_longer_than_the_buffer_arrives_whole_and_ends_in_completion() {
     let all = samples(20_000);
     let sent = all.clone();
     let feeder = thread::spawn(move || {
-        let mut client = Client::connect(address, &token).unwrap();
+        let mut client = Client::connect(address, &token, &Trust::Plain).unwrap();
         assert_eq!(client.welcome.buffer, 64);
         assert_eq!(client.feed().unwrap(), 0);
         let mut first = 0;
@@ -134,14 +140,14 @@ fn a_load_much_longer_than_the_buffer_arrives_whole_and_ends_in_completion() {
 fn a_watcher_that_never_reads_costs_nothing_and_one_that_reads_is_told_of_gaps() {
     let bench = bench(1024);
     let (address, token) = (bench.address, bench.token.clone());
-    let mut stalled = Client::connect(address, &token).unwrap();
+    let mut stalled = Client::connect(address, &token, &Trust::Plain).unwrap();
     stalled.watch(1).unwrap();
     let of_feeder = token.clone();
     // It looks on from the first frame.
-    let mut client = Client::connect(address, &token).unwrap();
+    let mut client = Client::connect(address, &token, &Trust::Plain).unwrap();
     let width = client.welcome.channels.len();
     client.watch(1).unwrap();
-    let mut tenth = Client::connect(address, &token).unwrap();
+    let mut tenth = Client::connect(address, &token, &Trust::Plain).unwrap();
     tenth.watch(10).unwrap();
     let of_ten = thread::spawn(move || {
         let mut frames = 0;
@@ -171,7 +177,7 @@ fn a_watcher_that_never_reads_costs_nothing_and_one_that_reads_is_told_of_gaps()
         }
     });
     let feeder = thread::spawn(move || {
-        let mut client = Client::connect(address, &of_feeder).unwrap();
+        let mut client = Client::connect(address, &of_feeder, &Trust::Plain).unwrap();
         let all = samples(30_000);
         client.feed().unwrap();
         client.load(0, &all).unwrap();
@@ -197,7 +203,7 @@ fn a_watcher_that_never_reads_costs_nothing_and_one_that_reads_is_told_of_gaps()
 fn a_wrong_token_a_wrong_greeting_and_a_second_feeder_are_refused() {
     let bench = bench(1024);
     let (address, token) = (bench.address, bench.token.clone());
-    let wrong = Client::connect(address, &Token::random().unwrap());
+    let wrong = Client::connect(address, &Token::random().unwrap(), &Trust::Plain);
     let Err(ClientError::Refused { reason: Refusal::WrongToken, .. }) = wrong else {
         panic!("a wrong token was let in");
     };
@@ -218,9 +224,9 @@ fn a_wrong_token_a_wrong_greeting_and_a_second_feeder_are_refused() {
         assert!(matches!(Reply::read(kind, body), Ok(Reply::Refused { .. })));
     }
     assert_eq!(bench.stop.presses(), 0, "no stop without a token");
-    let mut first = Client::connect(address, &token).unwrap();
+    let mut first = Client::connect(address, &token, &Trust::Plain).unwrap();
     first.feed().unwrap();
-    let mut second = Client::connect(address, &token).unwrap();
+    let mut second = Client::connect(address, &token, &Trust::Plain).unwrap();
     let status = second.status().unwrap();
     assert_eq!((status.feeding, status.fed, status.phase), (1, 0, Phase::Initiating as u8));
     let Err(ClientError::Refused { reason: Refusal::FeedTaken, .. }) = second.feed() else {
@@ -247,7 +253,7 @@ fn a_wrong_token_a_wrong_greeting_and_a_second_feeder_are_refused() {
 /// The right to feed, once the one before has lost it.
 fn wait_for_feed(address: std::net::SocketAddr, token: &Token) -> Client {
     for _ in 0..500 {
-        let mut client = Client::connect(address, token).unwrap();
+        let mut client = Client::connect(address, token, &Trust::Plain).unwrap();
         match client.feed() {
             Ok(next) => {
                 assert_eq!(next, 100);
@@ -259,12 +265,44 @@ fn wait_for_feed(address: std::net::SocketAddr, token: &Token) -> Client {
     panic!("the right to feed never came back");
 }
 
+/// A load and a stop through TLS; who is not trusted gets no token, and who does not speak it
+/// is told so.
+#[test]
+fn through_tls_only_the_test_that_is_trusted_is_told_the_token() {
+    let identity = Identity::drawn().unwrap();
+    let pinned = Trust::Fingerprint(identity.fingerprint);
+    let other = Trust::Fingerprint(Identity::drawn().unwrap().fingerprint);
+    let bench = secured(64, Some(identity));
+    let (address, token) = (bench.address, bench.token.clone());
+    let refused = Client::connect(address, &token, &other).err();
+    assert!(matches!(refused, Some(ClientError::Untrusted(_))), "{refused:?}");
+    let plain = Client::connect(address, &token, &Trust::Plain).err();
+    assert!(matches!(plain, Some(ClientError::Encrypted)), "{plain:?}");
+    let wrong = Client::connect(address, &Token::random().unwrap(), &pinned).err();
+    let wrong_token = Refusal::WrongToken;
+    assert!(matches!(wrong, Some(ClientError::Refused { reason, .. }) if reason == wrong_token));
+    let feeder = thread::spawn(move || {
+        let connect = || Client::connect(address, &token, &pinned).unwrap();
+        let (mut client, mut stopper) = (connect(), connect());
+        client.feed().unwrap();
+        client.load(0, &samples(20_000)).unwrap();
+        while stopper.status().unwrap().used < 19_000 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        stopper.stop().unwrap();
+    });
+    let stop = bench.stop.clone();
+    let (_, _, ticks, _) = run(bench);
+    feeder.join().unwrap();
+    assert!(ticks >= 19_000 && stop.presses() == 1, "{ticks} ticks");
+}
+
 #[test]
 fn a_feeder_that_dies_leaves_a_test_that_completes() {
     let bench = bench(1024);
     let (address, token) = (bench.address, bench.token.clone());
     let feeder = thread::spawn(move || {
-        let mut client = Client::connect(address, &token).unwrap();
+        let mut client = Client::connect(address, &token, &Trust::Plain).unwrap();
         client.feed().unwrap();
         client.load(0, &samples(3000)).unwrap();
         // Half a message, then nothing.
@@ -284,7 +322,7 @@ fn a_stop_from_the_host_takes_the_rig_to_safe() {
     let (address, token) = (bench.address, bench.token.clone());
     // The load never comes: the test waits for it, and can be stopped all the same.
     let stopper = thread::spawn(move || {
-        let mut client = Client::connect(address, &token).unwrap();
+        let mut client = Client::connect(address, &token, &Trust::Plain).unwrap();
         assert_eq!(client.stop().unwrap(), 1);
     });
     let (phase, end, ticks, record) = run(bench);
@@ -299,10 +337,11 @@ fn a_stop_from_the_host_takes_the_rig_to_safe() {
 fn more_clients_than_are_served_are_turned_away_and_the_others_stay() {
     let bench = bench(1024);
     let (address, token) = (bench.address, bench.token.clone());
-    let kept: Vec<Client> = (0..16).map(|_| Client::connect(address, &token).unwrap()).collect();
+    let kept: Vec<Client> =
+        (0..16).map(|_| Client::connect(address, &token, &Trust::Plain).unwrap()).collect();
     // Four more may stop the test and ask where it stands.
     let mut standing: Vec<Client> =
-        (0..4).map(|_| Client::connect(address, &token).unwrap()).collect();
+        (0..4).map(|_| Client::connect(address, &token, &Trust::Plain).unwrap()).collect();
     standing.iter_mut().for_each(|client| assert_eq!(client.status().unwrap().fed, 0));
     let watch = |client: &mut Client| client.watch(1).map(|()| 0);
     for too_much in [Client::feed as fn(&mut Client) -> Result<u64, ClientError>, watch] {
@@ -331,12 +370,12 @@ fn silent_strangers_take_no_place_from_who_has_the_token() {
         })
         .collect();
     let mut kept: Vec<Client> =
-        (0..16).map(|_| Client::connect(address, &token).unwrap()).collect();
+        (0..16).map(|_| Client::connect(address, &token, &Trust::Plain).unwrap()).collect();
     let more: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(address).unwrap()).collect();
     for client in &mut kept {
         client.status().unwrap();
     }
-    let mut stopper = Client::connect(address, &token).unwrap();
+    let mut stopper = Client::connect(address, &token, &Trust::Plain).unwrap();
     assert_eq!(stopper.stop().unwrap(), 1, "a stop finds its place");
     let (served, turned_away) = bench.link.clients();
     assert_eq!(served, 17);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use runtime::host::protocol::{
     LONGEST, ProtocolError, Refusal, Reply, Request, Rest, Status, Welcome, split,
 };
-use runtime::host::{Client, Token};
+use runtime::host::{Client, Token, Trust};
 
 fn requests() -> impl Strategy<Value = Request> {
     let token = prop::collection::vec(any::<u8>(), 0..=255);
@@ -163,7 +163,7 @@ fn a_stop_is_pressed_only_when_the_stop_is_granted() {
             }
         });
         let token = Token::random().unwrap();
-        let mut client = Client::connect(address, &token).unwrap();
+        let mut client = Client::connect(address, &token, &Trust::Plain).unwrap();
         assert_eq!(client.stop().is_ok(), pressed, "granted {granted:#x}");
         peer.join().unwrap();
     }

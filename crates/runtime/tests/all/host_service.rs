@@ -1,8 +1,8 @@
 //! The host link without sockets: its times are those of the clock it is given.
 
 use crate::common;
-use runtime::host::protocol::{Refusal, Reply, Request, VERSION, Welcome, split};
 use runtime::conduct::Conduct;
+use runtime::host::protocol::{Refusal, Reply, Request, VERSION, Welcome, split};
 use runtime::host::{HostParts, HostService, OperatorLost, Token, WhenLost};
 use runtime::stop::StopHandle;
 use runtime::streamed_load::{Feed, StreamPlan, StreamedLoad};

@@ -13,6 +13,7 @@ use runtime::interlock::Phase;
 use runtime::link::wire::Kind;
 use runtime::link::{Bridge, LinkPlan, Pace};
 use runtime::rig::NetworkRig;
+use runtime::stop::StopHandle;
 use runtime::world;
 
 const PATIENT: Pace = Pace::LockStep { timeout_s: 20.0 };
@@ -46,9 +47,18 @@ fn a_flood_of_old_and_forged_greetings_keeps_nobody_out() {
             }
         });
         for _ in 0..3 {
-            NetworkRig::find(&world::system(), &plan(&case, elsewhere.address, PATIENT)).unwrap();
+            NetworkRig::find(
+                &world::system(),
+                &StopHandle::default(),
+                &plan(&case, elsewhere.address, PATIENT),
+            )
+            .unwrap();
         }
-        drop(NetworkRig::connect(&world::system(), &plan(&case, elsewhere.address, PATIENT)));
+        drop(NetworkRig::connect(
+            &world::system(),
+            &StopHandle::default(),
+            &plan(&case, elsewhere.address, PATIENT),
+        ));
         over.store(true, Ordering::Relaxed);
     });
     let left = left(elsewhere);
@@ -70,7 +80,7 @@ fn a_peer_may_ask_for_stricter_and_never_for_laxer() {
         asks.limits.command[0] = asked_m;
         let pace = Pace::Paced { bridge: 10, bridge_by: Bridge::Hold };
         let paced = LinkPlan { watchdog_s: paced_s, ..plan(&asks, elsewhere.address, pace) };
-        let peer = NetworkRig::find(&world::system(), &paced).unwrap();
+        let peer = NetworkRig::find(&world::system(), &StopHandle::default(), &paced).unwrap();
         assert_eq!((peer.watchdog_s, &peer.terms.limits[0][..]), (watchdog_s, &[5e-3][..]));
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(elsewhere.address).unwrap();

@@ -9,6 +9,7 @@ use crate::common::benchmark::{Case, Trace, ground, quick};
 use crate::common::by_hand;
 use crate::common::link::{laboratory, laboratory_of, left, plan};
 use crate::common::proxy::{Mischief, Proxy};
+use model::channel::Channel;
 use model::motion::Motion;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
@@ -17,6 +18,7 @@ use runtime::link::wire::{self, Header, Kind, MOST_BYTES};
 use runtime::link::{Bridge, LinkCounts, LinkError, LinkPlan, Pace, Terms, Token};
 use runtime::numerical::Plant;
 use runtime::rig::{Measured, NetworkRig, ReplayRig, Rig, RigFault, RigSlot, Validity};
+use runtime::stop::StopHandle;
 use runtime::world;
 
 const PATIENT: Pace = Pace::LockStep { timeout_s: 20.0 };
@@ -53,8 +55,12 @@ fn in_lock_step_the_wire_does_not_change_a_bit() {
     for (name, case) in cases() {
         let here = case.run(case.split(), 2000);
         let elsewhere = laboratory(&case, WATCHDOG_S, 0);
-        let rig = NetworkRig::connect(&world::system(), &plan(&case, elsewhere.address, PATIENT))
-            .unwrap();
+        let rig = NetworkRig::connect(
+            &world::system(),
+            &StopHandle::default(),
+            &plan(&case, elsewhere.address, PATIENT),
+        )
+        .unwrap();
         assert_eq!(rig.peer.watchdog_s, WATCHDOG_S);
         let there = case.run(over_the_wire(&case, rig), 2000);
         assert_same(name, &here, &there);
@@ -73,8 +79,12 @@ fn two_rates_over_the_wire() {
     let case = Case::benchmark().with_transfer(quick()).with_noise(3).with_ratio(8);
     let here = case.run(case.two_rate(), 2000);
     let elsewhere = laboratory(&case, WATCHDOG_S, 0);
-    let rig =
-        NetworkRig::connect(&world::system(), &plan(&case, elsewhere.address, PATIENT)).unwrap();
+    let rig = NetworkRig::connect(
+        &world::system(),
+        &StopHandle::default(),
+        &plan(&case, elsewhere.address, PATIENT),
+    )
+    .unwrap();
     let plant = case.two_rate_with(RigSlot::Other(Box::new(rig)));
     assert_same("two rates", &here, &case.run(plant, 2000));
     left(elsewhere);
@@ -87,8 +97,12 @@ fn in_lock_step_mischief_does_not_change_a_bit_either() {
         let here = case.run(case.split(), 400);
         let elsewhere = laboratory(&case, WATCHDOG_S, 0);
         let proxy = Proxy::new(elsewhere.address, Mischief::ALL, seed);
-        let rig =
-            NetworkRig::connect(&world::system(), &plan(&case, proxy.address(), PATIENT)).unwrap();
+        let rig = NetworkRig::connect(
+            &world::system(),
+            &StopHandle::default(),
+            &plan(&case, proxy.address(), PATIENT),
+        )
+        .unwrap();
         let (there, counts) = run_counted(&case, over_the_wire(&case, rig), 400);
         assert_same("mischief", &here, &there);
         assert!(counts.resent > 0 && counts.corrupt > 0 && counts.duplicated > 0, "{counts:?}");
@@ -107,8 +121,12 @@ fn a_rig_extrapolates_no_further_than_its_bridge() {
     let elsewhere = laboratory(&case, WATCHDOG_S, 100_000);
     let proxy = Proxy::new(elsewhere.address, Mischief::default(), 1);
     let pace = Pace::Paced { bridge: BRIDGE, bridge_by: Bridge::Line };
-    let mut rig =
-        NetworkRig::connect(&world::system(), &plan(&case, proxy.address(), pace)).unwrap();
+    let mut rig = NetworkRig::connect(
+        &world::system(),
+        &StopHandle::default(),
+        &plan(&case, proxy.address(), pace),
+    )
+    .unwrap();
     let (mut command, mut measured) =
         (Motion::rest(1), Measured { auxiliary: vec![0.0; 2], ..Measured::zeros(1) });
     let mut answers = Vec::new();
@@ -178,8 +196,12 @@ fn against_the_clock_what_is_missing_is_bridged_counted_and_replayed() {
         let elsewhere = laboratory(&case, WATCHDOG_S, 100_000);
         let proxy = Proxy::new(elsewhere.address, Mischief::ALL, 7);
         let pace = Pace::Paced { bridge: 100_000, bridge_by };
-        let rig =
-            NetworkRig::connect(&world::system(), &plan(&case, proxy.address(), pace)).unwrap();
+        let rig = NetworkRig::connect(
+            &world::system(),
+            &StopHandle::default(),
+            &plan(&case, proxy.address(), pace),
+        )
+        .unwrap();
         let mut hybrid = case.hybrid(over_the_wire(&case, rig), ground(case.step_s, 1000));
         let mut trace = Trace::default();
         let mut bridged = 0;
@@ -217,8 +239,12 @@ fn a_laboratory_that_dies_trips_the_loop() {
         case.safe_path.rate_m_s = 0.5;
         let elsewhere = laboratory(&case, 3.0, 1000);
         let proxy = Proxy::new(elsewhere.address, Mischief::default(), 1);
-        let rig =
-            NetworkRig::connect(&world::system(), &plan(&case, proxy.address(), pace)).unwrap();
+        let rig = NetworkRig::connect(
+            &world::system(),
+            &StopHandle::default(),
+            &plan(&case, proxy.address(), pace),
+        )
+        .unwrap();
         let mut hybrid = case.hybrid(over_the_wire(&case, rig), ground(case.step_s, 100_000));
         let mut last = 0.0;
         while !hybrid.is_over() {
@@ -256,8 +282,12 @@ fn a_loop_that_dies_leaves_a_laboratory_that_goes_to_safe() {
         Pace::Paced { bridge: 100_000, bridge_by: Bridge::Hold },
     ] {
         let elsewhere = laboratory(&case, 1.5, 100_000);
-        let rig =
-            NetworkRig::connect(&world::system(), &plan(&case, elsewhere.address, pace)).unwrap();
+        let rig = NetworkRig::connect(
+            &world::system(),
+            &StopHandle::default(),
+            &plan(&case, elsewhere.address, pace),
+        )
+        .unwrap();
         let mut hybrid = case.hybrid(over_the_wire(&case, rig), ground(case.step_s, 100_000));
         while hybrid.command().displacement[0].abs() < 1e-3 {
             assert_eq!(hybrid.tripped(), None, "the machine stood still for longer than 1.5 s");
@@ -309,8 +339,12 @@ fn a_laboratory_that_trips_takes_the_loop_along() {
     strict.limits.force[0] = 9e5;
     let rig = Overloaded { rig: case.rig().into(), ticks_left: 300 };
     let elsewhere = laboratory_of(RigSlot::Other(Box::new(rig)), &strict, WATCHDOG_S, 10);
-    let rig =
-        NetworkRig::connect(&world::system(), &plan(&case, elsewhere.address, PATIENT)).unwrap();
+    let rig = NetworkRig::connect(
+        &world::system(),
+        &StopHandle::default(),
+        &plan(&case, elsewhere.address, PATIENT),
+    )
+    .unwrap();
     assert_eq!(rig.peer.terms.limits[2], [9e5], "it said so");
     let (trace, _) = run_counted(&case, over_the_wire(&case, rig), 100_000);
     let (trip, _) = trace.trip.unwrap();
@@ -333,7 +367,8 @@ fn who_does_not_fit_is_told_why_and_nothing_moves() {
     let case = Case::benchmark().with_delay(1.0);
     let elsewhere = laboratory(&case, WATCHDOG_S, 10);
     let good = plan(&case, elsewhere.address, PATIENT);
-    let connect = |plan: &LinkPlan| NetworkRig::connect(&world::system(), plan);
+    let connect =
+        |plan: &LinkPlan| NetworkRig::connect(&world::system(), &StopHandle::default(), plan);
     let token = Token::new("bench 4");
     let wrong = connect(&LinkPlan { token, connect_s: 0.3, ..good.clone() });
     assert!(matches!(wrong, Err(LinkError::OtherToken(_))));
@@ -353,6 +388,73 @@ fn who_does_not_fit_is_told_why_and_nothing_moves() {
     assert!(why(connect(&nobody)).contains("twinrig rig FILE"));
 }
 
+/// A rig that tells more than displacement and force.
+struct Heated(RigSlot, f64);
+
+impl Rig for Heated {
+    fn channels(&self) -> Vec<Channel> {
+        vec![Channel::new("oil", "°C", "Temperature of the oil")]
+    }
+
+    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+        measured.auxiliary[0] = self.1;
+        self.1 += 0.5;
+        self.0.measure(ahead, measured)
+    }
+
+    fn actuate(&mut self, command: &Motion) {
+        self.0.actuate(command);
+    }
+
+    fn on_trip(&mut self, cause: TripKind) {
+        self.0.on_trip(cause);
+    }
+
+    fn disarm(&mut self, left: Phase) {
+        self.0.disarm(left);
+    }
+
+    fn link(&self) -> Option<&LinkCounts> {
+        None
+    }
+}
+
+#[test]
+fn what_a_laboratory_measures_beside_comes_over_the_wire() {
+    let case = Case::benchmark().with_delay(1.0);
+    let heated = RigSlot::Other(Box::new(Heated(RigSlot::from(case.rig()), 40.0)));
+    let elsewhere = laboratory_of(heated, &case, WATCHDOG_S, 10);
+    let link = plan(&case, elsewhere.address, PATIENT);
+    let mut rig = NetworkRig::connect(&world::system(), &StopHandle::default(), &link).unwrap();
+    let names: Vec<String> = rig.channels().into_iter().map(|channel| channel.name).collect();
+    assert_eq!(names, ["rig.bridged", "rig.phase", "rig.auxiliary.1"]);
+    let mut measured = Measured { auxiliary: vec![0.0; 3], ..Measured::zeros(1) };
+    for tick in 0..20 {
+        rig.measure(&Motion::rest(1), &mut measured).unwrap();
+        assert_eq!(measured.auxiliary, [0.0, 0.0, 40.0 + 0.5 * f64::from(tick)]);
+        rig.actuate(&Motion::rest(1));
+    }
+    drop(rig);
+    left(elsewhere);
+}
+
+#[test]
+fn a_stop_ends_the_wait_for_a_laboratory_that_does_not_answer() {
+    let case = Case::benchmark().with_delay(1.0);
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let asked = LinkPlan { connect_s: 600.0, ..plan(&case, silent.local_addr().unwrap(), PATIENT) };
+    let stop = StopHandle::default();
+    let pressed = stop.clone();
+    let operator = std::thread::spawn(move || {
+        // The loop is at work: its first hello is there.
+        silent.recv(&mut [0; MOST_BYTES]).unwrap();
+        pressed.press();
+    });
+    let ended = NetworkRig::connect(&world::system(), &stop, &asked);
+    assert!(matches!(ended, Err(LinkError::Stopped(_))));
+    operator.join().unwrap();
+}
+
 /// Everything a stranger, or the peer gone mad, may throw at a laboratory.
 #[test]
 fn a_hostile_sender_is_counted_and_ignored() {
@@ -360,7 +462,12 @@ fn a_hostile_sender_is_counted_and_ignored() {
     let here = case.run(case.split(), 600);
     let elsewhere = laboratory(&case, WATCHDOG_S, 10);
     let address = elsewhere.address;
-    let rig = NetworkRig::connect(&world::system(), &plan(&case, address, PATIENT)).unwrap();
+    let rig = NetworkRig::connect(
+        &world::system(),
+        &StopHandle::default(),
+        &plan(&case, address, PATIENT),
+    )
+    .unwrap();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut hybrid = case.hybrid(over_the_wire(&case, rig), ground(case.step_s, 600));
     let mut trace = Trace::default();
@@ -385,7 +492,7 @@ fn a_hostile_sender_is_counted_and_ignored() {
                 auxiliary: 0,
             };
             let blocks: [&[f64]; 3] = [&[0.5], &[f64::NAN], &[1.0]];
-            let mut bytes = wire::encode(&header, None, blocks, &key, &mut out).to_vec();
+            let mut bytes = wire::encode(&header, None, blocks, &[], &key, &mut out).to_vec();
             if random.uniform() < 0.3 {
                 let place = (random.uniform() * bytes.len() as f64) as usize;
                 bytes[place] ^= 1;

@@ -46,10 +46,10 @@ fn the_documented_bytes_are_the_encoders() {
     let [of_loop, _] = token.session_keys(nonce, command.session);
     let documented = blocks();
     let mut out = [0; MOST_BYTES];
-    let bytes = encode(&command, None, [&[0.001], &[0.25], &[-1.5]], &of_loop, &mut out);
+    let bytes = encode(&command, None, [&[0.001], &[0.25], &[-1.5]], &[], &of_loop, &mut out);
     assert_eq!(documented[0], bytes, "{bytes:02x?}");
     let limits: [&[f64]; 3] = [&[0.02], &[0.5], &[15e3]];
-    let bytes = encode(&hello, Some(&handshake), limits, &token.key(), &mut out);
+    let bytes = encode(&hello, Some(&handshake), limits, &[], &token.key(), &mut out);
     assert_eq!(documented[1], bytes, "{bytes:02x?}");
     assert_eq!(documented.len(), 2);
     assert!(documented.iter().all(|bytes| Unverified::read(bytes).is_ok()));

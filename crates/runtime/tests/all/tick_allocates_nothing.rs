@@ -32,6 +32,7 @@ use runtime::monitor::{
 use runtime::numerical::Plant;
 use runtime::record::{Options, Recorder};
 use runtime::rig::NetworkRig;
+use runtime::stop::StopHandle;
 use runtime::world;
 
 /// Runs with a command limit that trips, into a record; every phase is seen.
@@ -336,7 +337,7 @@ fn a_rig_at_the_end_of_a_wire() {
     let proxy = common::proxy::Proxy::new(elsewhere.address, common::proxy::Mischief::ALL, 5);
     let pace = Pace::LockStep { timeout_s: 0.5 };
     let plan = common::link::plan(&case, proxy.address(), pace);
-    let rig = NetworkRig::connect(&world::system(), &plan).unwrap();
+    let rig = NetworkRig::connect(&world::system(), &StopHandle::default(), &plan).unwrap();
     let mut hybrid = case.hybrid(case.split_with(Box::new(rig), None), ground(case.step_s, 4096));
     while !hybrid.is_over() {
         if hybrid.ticks() == 300 {

@@ -164,9 +164,10 @@ impl Test {
             left: Arc::clone(&left),
         };
         world.spawn("laboratory", Box::new(move |now_ns| bench.poll(now_ns))).unwrap();
-        let rig = NetworkRig::connect(&world, &plan(&case, address, pace)).unwrap();
+        let rig = NetworkRig::connect(&world, &StopHandle::default(), &plan(&case, address, pace))
+            .unwrap();
         let mut channels = case.channels();
-        channels.extend(LinkPlan::channels());
+        channels.extend(LinkPlan::channels(0));
         let (sink, of_loop) = create(LOOP, &channels);
         let plant = case.split_with(rig, None);
         let hybrid = case.recorded(plant, ground(case.step_s, TICKS), sink);

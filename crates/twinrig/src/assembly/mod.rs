@@ -39,6 +39,7 @@ use runtime::load::Load;
 use runtime::monitor::{MonitorPlan, WorkRule};
 use runtime::reference::{Reference, ReferenceError, reference};
 use runtime::rig::Fault;
+use runtime::rig::Peer;
 use runtime::streamed_load::StreamPlan;
 use runtime::two_rate::Rates;
 
@@ -118,7 +119,16 @@ pub struct Assembly {
     /// What a frame holds of the numerical motion.
     pub detail: MotionDetail,
     /// A laboratory at the end of a wire that takes the rig's place in a run.
-    pub remote: Option<LinkPlan>,
+    pub remote: Option<FoundLaboratory>,
+}
+
+/// A laboratory that was found at the end of a wire.
+#[derive(Debug, Clone)]
+pub struct FoundLaboratory {
+    /// What the loop asks of it.
+    pub plan: LinkPlan,
+    /// What it has told of itself.
+    pub peer: Peer,
 }
 
 /// Noise and steps, one entry per interface DOF, SI.
@@ -269,7 +279,10 @@ impl Assembly {
             parameters: self.design.parameters(self.count()),
             indicators: self.watch.channels(self.count()),
             source: self.rates.map_or_else(Vec::new, |_| Rates::channels()),
-            auxiliary: self.remote.as_ref().map_or_else(Vec::new, |_| LinkPlan::channels()),
+            auxiliary: self
+                .remote
+                .as_ref()
+                .map_or_else(Vec::new, |one| LinkPlan::channels(one.peer.auxiliary)),
         }
     }
 }

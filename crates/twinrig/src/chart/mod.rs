@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use crate::assembly::SignalStore;
 use crate::error::Error;
+use crate::estimate::Estimate;
 use crate::machine::cores;
 use crate::notes::embedded;
 use crate::onlooker::Onlooker;
@@ -78,6 +79,7 @@ impl Test {
         options: &Options,
         onlooker: &mut dyn Onlooker,
     ) -> Result<Chart, Error> {
+        self.afford(&self.chart_estimate(axes, options), onlooker)?;
         let points = (options.size[0] * options.size[1]) as u64;
         let onlooker = Mutex::new(onlooker);
         let progress = |done: usize| {
@@ -85,6 +87,34 @@ impl Test {
             onlooker.progress(done as u64, points);
         };
         Chart::new(self.flat()?, self.source(), self.store().clone(), axes, options, &progress)
+    }
+}
+
+/// Points that are computed along boundaries, per point along an edge of the chart.
+const BOUNDARY_POINTS: usize = 30;
+
+impl Test {
+    /// What a chart will need. Along a delay all points have one system, unless their growth is asked
+    /// for.
+    fn chart_estimate(&self, axes: [&str; 2], options: &Options) -> Estimate {
+        let [columns, rows] = options.size;
+        let all = columns.saturating_mul(rows);
+        let computed = match options.refinement {
+            Refinement::AlongBoundaries if options.depth == Depth::Verdict => {
+                all.min(BOUNDARY_POINTS * (columns + rows))
+            }
+            _ => all,
+        };
+        let delay = |axis: &str| {
+            let path = axis.split('=').next().unwrap_or_default().trim();
+            [axis::DELAY, axis::SAMPLES].contains(&path)
+        };
+        let systems = match axes.iter().position(|axis| delay(axis)) {
+            Some(along) if options.depth == Depth::Verdict => [rows, columns][along],
+            _ => computed,
+        };
+        let threads = options.threads.unwrap_or_else(cores);
+        Estimate::chart(self.experiment(), all, computed, systems.min(computed), threads)
     }
 }
 

@@ -56,7 +56,7 @@ impl IterativeCheck {
         let setup = Setup::new(experiment, assembly)?;
         // Building both sides once finds what only they can know; no wire is needed.
         if assembly.remote.is_none() && experiment.rig.address.is_none() {
-            setup.periodic()?;
+            setup.periodic(&runtime::stop::StopHandle::default())?;
         }
         let (settings, band_hz) = (setup.trace(), setup.spec().band_hz());
         Ok(Self {

@@ -17,9 +17,8 @@ use runtime::clock::run_virtual;
 use runtime::open_loop::OpenLoop;
 use runtime::realtime::Driver;
 use runtime::record::{Options, Record, Recorder, Role, TripNote};
-use runtime::rig::{NetworkRig, RigSlot};
+use runtime::rig::RigSlot;
 use runtime::stop::StopHandle;
-use runtime::world;
 
 use crate::assembly::Assembly;
 use crate::error::Error;
@@ -82,7 +81,7 @@ pub fn run_test(
     };
     let rig: RigSlot = match &assembly.remote {
         None => assembly.virtual_rig()?.into(),
-        Some(plan) => NetworkRig::connect(&world::system(), plan)?.into(),
+        Some(laboratory) => laboratory.arm(stop)?.into(),
     };
     let channels = OpenLoop::channels(assembly.count(), &rig);
     let (sink, handle) = Recorder::create(record, &header, &channels, vec![], &options)?;

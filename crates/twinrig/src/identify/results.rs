@@ -21,6 +21,7 @@ use super::measured::{TableColumns, from_record, from_table, interface_dofs};
 use super::{RigTest, identify, page, run_test, verdict};
 use crate::assembly::Assembly;
 use crate::error::{Driven, Error};
+use crate::estimate::Estimate;
 use crate::onlooker::Onlooker;
 use crate::pace::Clock;
 use crate::remote::Wire;
@@ -97,7 +98,7 @@ impl Test {
         onlooker: &mut dyn Onlooker,
     ) -> Result<IdentifyResult, Error> {
         let (experiment, rig) = (self.experiment(), options.rig.as_deref());
-        let assembly = self.reach(options.clock, Wire::Open, rig, onlooker)?;
+        let assembly = self.reach(options.clock, Wire::Open, rig, stop, onlooker)?;
         let system = &assembly.transfer_system;
         let still = matches!(system, TransferSystem::Ideal | TransferSystem::Delay { .. });
         if still && assembly.remote.is_none() {
@@ -105,6 +106,8 @@ impl Test {
         }
         let dofs = chosen_dofs(options.dof, assembly.count())?;
         let highest_hz = DEFAULT_BAND_HZ.min(0.1 / assembly.limits.step_s);
+        let wanted = Estimate::identify(experiment, dofs.len(), options.duration_s, options.clock);
+        self.afford(&wanted, onlooker)?;
         let plan = DrivePlan {
             kind: options.signal,
             band_hz: options.band_hz.unwrap_or((0.0, highest_hz)),

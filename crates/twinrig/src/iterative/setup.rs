@@ -13,8 +13,8 @@ use nalgebra::DMatrix;
 use numerics::continuation::{Corrector, Course, Difference, Refresh, Steps};
 use numerics::second_order::SecondOrder;
 use runtime::periodic::{Control, Mean, PeriodicLoop, PeriodicSettings, Settling};
-use runtime::rig::{FaultyRig, LateForce, NetworkRig, RigSlot, ShakenRig, ShakenSensors};
-use runtime::world;
+use runtime::rig::{FaultyRig, LateForce, RigSlot, ShakenRig, ShakenSensors};
+use runtime::stop::StopHandle;
 
 use super::Place;
 use crate::assembly::Assembly;
@@ -156,9 +156,9 @@ impl<'a> Setup<'a> {
 
     /// The loop, with the rig in this process or at the end of the wire that the
     /// assembly names.
-    pub fn periodic(&self) -> Result<PeriodicLoop, Error> {
+    pub fn periodic(&self, stop: &StopHandle) -> Result<PeriodicLoop, Error> {
         let rig = match &self.assembly.remote {
-            Some(plan) => NetworkRig::connect(&world::system(), plan)?.into(),
+            Some(laboratory) => laboratory.arm(stop)?.into(),
             None => self.rig()?,
         };
         Ok(PeriodicLoop::new(rig, self.settings())?)

@@ -72,7 +72,7 @@ impl Test {
     ) -> Result<Traced, Error> {
         self.afford(&Estimate::trace(self.experiment()), onlooker)?;
         let rig = options.rig.as_deref();
-        let assembly = self.reach(options.clock, Wire::Open, rig, onlooker)?;
+        let assembly = self.reach(options.clock, Wire::Open, rig, stop, onlooker)?;
         let unfit = |error: Error| error.of_file(self.experiment().name());
         let setup = Setup::new(self.experiment(), &assembly).map_err(unfit)?;
         fs::create_dir_all(folder).map_err(Error::write(folder))?;
@@ -178,7 +178,7 @@ impl Tracer<'_> {
             None
         } else {
             let mut periodic =
-                self.setup.periodic().map_err(|error| error.of_file(experiment.name()))?;
+                self.setup.periodic(stop).map_err(|error| error.of_file(experiment.name()))?;
             // In real time what the rig did cannot be had again: it is recorded.
             let pace = if clock == Clock::Real {
                 let (recorded, handle) =

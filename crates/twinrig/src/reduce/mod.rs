@@ -15,6 +15,7 @@ use serde::{Serialize, Serializer};
 
 use crate::assembly::{Assembly, Examined, acceptance, examine, examine_synthesis};
 use crate::error::Error;
+use crate::estimate::Estimate;
 use crate::fit::Fit;
 use crate::onlooker::{Event, Onlooker};
 use crate::test::Test;
@@ -89,6 +90,7 @@ impl Test {
     ) -> Result<Reduction, Error> {
         let experiment = self.experiment();
         let Some(spec) = &experiment.reduction else { return Err(nothing_to_reduce(experiment)) };
+        self.afford(&Estimate::reduce(experiment, |dofs| options.points(dofs)), onlooker)?;
         onlooker.stage("reducing");
         match spec.method {
             ReductionMethod::StateSpace | ReductionMethod::DualCraigBampton => {

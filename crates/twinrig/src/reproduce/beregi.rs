@@ -99,7 +99,7 @@ fn followed(
     let mut settings = setup.trace();
     adapt(&mut settings);
     let stop = StopHandle::default();
-    let bench = Bench::start(setup.periodic()?, &Pace::Virtual, &stop, |_| {})?;
+    let bench = Bench::start(setup.periodic(&stop)?, &Pace::Virtual, &stop, |_| {})?;
     let mut trace = Trace::new(bench, settings);
     trace.run()?;
     Ok(trace)

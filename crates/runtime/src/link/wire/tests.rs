@@ -48,7 +48,7 @@ fn what_was_written_is_read_bit_for_bit() {
     for &kind in Kind::ALL {
         let mut out = [0xff; MOST_BYTES];
         let blocks: [&[f64]; 3] = [&odd, &[1.0, 2.0, 3.0], &[4.0]];
-        let bytes = encode(&header(kind, 3), Some(&handshake), blocks, &key(), &mut out);
+        let bytes = encode(&header(kind, 3), Some(&handshake), blocks, &[], &key(), &mut out);
         assert_eq!(bytes.len(), kind.bytes(3, 0));
         let read = Unverified::read(bytes).unwrap().verified(&key()).unwrap();
         assert_eq!(read.header, header(kind, 3));
@@ -70,7 +70,7 @@ fn what_was_written_is_read_bit_for_bit() {
 /// A command of two DOFs, changed, under the right code.
 fn resealed(change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = [0; MOST_BYTES];
-    let good = encode(&header(Kind::Command, 2), None, [&[1.0, 2.0]; 3], &key(), &mut out);
+    let good = encode(&header(Kind::Command, 2), None, [&[1.0, 2.0]; 3], &[], &key(), &mut out);
     let mut bytes = good[..good.len() - CODE].to_vec();
     change(&mut bytes);
     let code = key().code(&bytes);
@@ -90,6 +90,12 @@ fn auxiliary_channels_stand_behind_the_blocks() {
     assert_eq!((read.header.auxiliary, values), (2, [1.0, 2.0]));
     read.block(3, &mut values);
     assert_eq!(values, [1.0, 2.0]);
+    let mut own = [0.0; 3];
+    read.auxiliary(&mut own);
+    assert!(own[..2] == [5.0, 6.0] && own[2].is_nan(), "{own:?}");
+    let mut out = [0; MOST_BYTES];
+    let written = Header { auxiliary: 2, ..header(Kind::Command, 2) };
+    assert_eq!(bytes, encode(&written, None, [&[1.0, 2.0]; 3], &[5.0, 6.0], &key(), &mut out));
     let endless = resealed(|bytes| {
         bytes[51] = 255;
         bytes.extend([0; 8 * 255]);

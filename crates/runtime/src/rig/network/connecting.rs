@@ -25,12 +25,14 @@ pub struct Peer {
     pub terms: Terms,
     /// What it can: a sum of the constants in [`crate::link::wire`].
     pub modes: u32,
+    /// How many values of channels of its own it sends with every measurement.
+    pub auxiliary: usize,
 }
 
 /// The loop's side of the handshake: says hello until it is welcomed, then arms
 /// until the sensors answer. Takes datagrams and the time, and does no I/O.
 pub(super) struct Connecting<'a> {
-    plan: &'a LinkPlan,
+    pub(super) plan: &'a LinkPlan,
     key: Key,
     nonce: u64,
     until_ns: u64,
@@ -90,7 +92,7 @@ impl<'a> Connecting<'a> {
             }
             _ => {
                 let header = Header::outside(Kind::Hello, self.plan.terms.dofs() as u8, now_ns);
-                encode(&header, Some(&request), blocks, &self.key, &mut self.out)
+                encode(&header, Some(&request), blocks, &[], &self.key, &mut self.out)
             }
         }))
     }
@@ -155,9 +157,11 @@ impl<'a> Connecting<'a> {
             watchdog_s: 1e-9 * answer.watchdog_ns as f64,
             terms: Terms::of(datagram, answer),
             modes: answer.modes,
+            auxiliary: header.auxiliary.into(),
         };
         let keys = plan.token.session_keys(self.nonce, header.session);
-        self.welcomed = Some(Box::new((peer, Exchange::new(plan, header.session, keys))));
+        let exchange = Exchange::new(plan, header.session, keys, peer.auxiliary);
+        self.welcomed = Some(Box::new((peer, exchange)));
         (self.again_ns, self.tries) = (0, 0);
         Ok(())
     }

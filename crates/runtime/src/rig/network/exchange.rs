@@ -41,8 +41,10 @@ struct Answer {
 }
 
 impl Answer {
-    fn none(count: usize) -> Self {
-        Self { tick: None, time_ns: 0, measured: Measured::zeros(count), state: 0 }
+    fn none(count: usize, auxiliary: usize) -> Self {
+        let auxiliary = vec![f64::NAN; auxiliary];
+        let measured = Measured { auxiliary, ..Measured::zeros(count) };
+        Self { tick: None, time_ns: 0, measured, state: 0 }
     }
 
     fn read(&mut self, datagram: &Datagram<'_>) {
@@ -51,19 +53,21 @@ impl Answer {
         datagram.block(0, &mut self.measured.displacement);
         datagram.block(1, &mut self.measured.force);
         datagram.block(2, &mut self.measured.achieved);
+        datagram.auxiliary(&mut self.measured.auxiliary);
     }
 }
 
 impl Exchange {
-    pub(super) fn new(plan: &LinkPlan, session: u64, keys: [Key; 2]) -> Self {
+    /// `auxiliary` values come with every measurement.
+    pub(super) fn new(plan: &LinkPlan, session: u64, keys: [Key; 2], auxiliary: usize) -> Self {
         let count = plan.terms.dofs();
         Self {
             endpoint: Endpoint::new(session, count, keys),
             pace: plan.pace,
             step_s: 1.0 / plan.terms.rate_hz,
             tick: 0,
-            newest: Answer::none(count),
-            before: Answer::none(count),
+            newest: Answer::none(count, auxiliary),
+            before: Answer::none(count, auxiliary),
             answered: Window::default(),
             command: Motion::rest(count),
             in_a_row: 0,
@@ -187,9 +191,11 @@ impl Exchange {
             self.endpoint.counts.bridge(1, self.in_a_row);
             self.bridge(measured);
         }
-        if let [bridged, phase] = &mut measured.auxiliary[..] {
+        if let [bridged, phase, values @ ..] = &mut measured.auxiliary[..] {
             *bridged = self.in_a_row as f64;
             *phase = f64::from(self.newest.state);
+            // The newest there are.
+            values.iter_mut().zip(&self.newest.measured.auxiliary).for_each(|(to, of)| *to = *of);
         }
         self.health(measured)
     }
@@ -271,7 +277,7 @@ mod tests {
         let keys = plan.token.session_keys(1, SESSION);
         let [of_loop, of_laboratory] = keys.clone();
         let laboratory = Endpoint::new(SESSION, 1, [of_laboratory, of_loop]);
-        (Exchange::new(&plan, SESSION, keys), laboratory)
+        (Exchange::new(&plan, SESSION, keys, 0), laboratory)
     }
 
     fn say(laboratory: &mut Endpoint, exchange: &mut Exchange, kind: Kind, tick: u64) {

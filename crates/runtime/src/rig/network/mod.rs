@@ -14,6 +14,7 @@ use super::{Measured, Rig, RigFault};
 use crate::gate::TripKind;
 use crate::interlock::Phase;
 use crate::link::{LinkCounts, LinkError, LinkPlan};
+use crate::stop::StopHandle;
 use crate::world::{DatagramSocket, World};
 
 use connecting::Connecting;
@@ -21,6 +22,8 @@ use exchange::Exchange;
 
 /// Datagrams read in one tick: a flood must not stop the clock.
 const MOST_READ: usize = 64;
+/// How long the socket waits before the operator's stop is looked at, ns.
+const SLICE_NS: u64 = 5_000_000;
 /// In lock-step, how long an answer may take before it is asked for again, ns.
 const ASK_AGAIN_NS: u64 = 20_000_000;
 
@@ -43,17 +46,26 @@ pub struct NetworkRig {
 
 impl NetworkRig {
     /// Finds the laboratory, agrees with it and closes the loop: its sensors
-    /// have answered once when this returns.
-    pub fn connect(world: &Arc<dyn World>, plan: &LinkPlan) -> Result<Self, LinkError> {
-        let (socket, connecting) = call(&**world, plan, Connecting::is_closed)?;
+    /// have answered once when this returns. A press of the stop ends the wait.
+    pub fn connect(
+        world: &Arc<dyn World>,
+        stop: &StopHandle,
+        plan: &LinkPlan,
+    ) -> Result<Self, LinkError> {
+        let (socket, connecting) = call(&**world, stop, plan, Connecting::is_closed)?;
         let (peer, exchange) = *connecting.welcomed.ok_or(plan.no_answer())?;
         let (world, sent_wall_ns, round_trip_ns) = (Arc::clone(world), 0, None);
         Ok(Self { world, socket, exchange, peer, sent_wall_ns, round_trip_ns, armed: true })
     }
 
     /// Asks who is there and whether it would agree, without closing the loop.
-    pub fn find(world: &Arc<dyn World>, plan: &LinkPlan) -> Result<Peer, LinkError> {
-        let (_, connecting) = call(&**world, plan, |connecting| connecting.welcomed.is_some())?;
+    pub fn find(
+        world: &Arc<dyn World>,
+        stop: &StopHandle,
+        plan: &LinkPlan,
+    ) -> Result<Peer, LinkError> {
+        let welcomed = |connecting: &Connecting<'_>| connecting.welcomed.is_some();
+        let (_, connecting) = call(&**world, stop, plan, welcomed)?;
         connecting.welcomed.map(|session| session.0).ok_or(plan.no_answer())
     }
 
@@ -97,7 +109,7 @@ impl NetworkRig {
 
 impl Rig for NetworkRig {
     fn channels(&self) -> Vec<Channel> {
-        LinkPlan::channels()
+        LinkPlan::channels(self.peer.auxiliary)
     }
 
     fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
@@ -145,9 +157,11 @@ impl Drop for NetworkRig {
     }
 }
 
-/// A socket, and the handshake over it until `is_done`.
+/// A socket, and the handshake over it until `is_done`. A laboratory that may have been armed
+/// and is not waited for any more is told goodbye.
 fn call<'a>(
     world: &dyn World,
+    stop: &StopHandle,
     plan: &'a LinkPlan,
     is_done: impl Fn(&Connecting<'a>) -> bool,
 ) -> Result<(Box<dyn DatagramSocket>, Connecting<'a>), LinkError> {
@@ -156,17 +170,43 @@ fn call<'a>(
     let nonce = world.secret_number().map_err(failed("draw a random number for"))?;
     let mut connecting = Connecting::new(world.now_ns(), plan, nonce)?;
     let mut socket = world.connect(address).map_err(failed("open a socket to"))?;
-    while !is_done(&connecting) {
+    match agree(world, stop, &mut *socket, &mut connecting, is_done) {
+        Ok(()) => Ok((socket, connecting)),
+        Err(error) => {
+            if let Some(session) = &mut connecting.welcomed {
+                for _ in 0..3 {
+                    let bytes = session.1.goodbye(world.now_ns(), Phase::Safe);
+                    let _ = socket.send(address, bytes);
+                }
+            }
+            Err(error)
+        }
+    }
+}
+
+fn agree<'a>(
+    world: &dyn World,
+    stop: &StopHandle,
+    socket: &mut dyn DatagramSocket,
+    connecting: &mut Connecting<'a>,
+    is_done: impl Fn(&Connecting<'a>) -> bool,
+) -> Result<(), LinkError> {
+    let address = connecting.plan.address;
+    while !is_done(connecting) {
+        if stop.presses() > 0 {
+            return Err(LinkError::Stopped(address));
+        }
         if let Some(bytes) = connecting.poll(world.now_ns())? {
             // Whether it gets there is seen by the answer.
             let _ = socket.send(address, bytes);
         }
-        socket.wait_until_ns(connecting.next_timeout_ns());
-        while !is_done(&connecting)
+        let look_ns = world.now_ns() + SLICE_NS;
+        socket.wait_until_ns(connecting.next_timeout_ns().min(look_ns));
+        while !is_done(connecting)
             && let Ok(Some((bytes, _))) = socket.receive()
         {
             connecting.handle(bytes)?;
         }
     }
-    Ok((socket, connecting))
+    Ok(())
 }

@@ -31,7 +31,7 @@ fn hello(case: &Case, token: &str) -> Vec<u8> {
     let header = Header::outside(Kind::Hello, 1, 0);
     let limits = terms(case).limits;
     let (blocks, key) = (limits.each_ref().map(Vec::as_slice), Token::new(token).key());
-    encode(&header, Some(&request(case)), blocks, &key, &mut [0; MOST_BYTES]).to_vec()
+    encode(&header, Some(&request(case)), blocks, &[], &key, &mut [0; MOST_BYTES]).to_vec()
 }
 
 /// A hello and what is answered.
@@ -76,7 +76,7 @@ impl<'a> Session<'a> {
             ..Header::outside(kind, 1, 0)
         };
         let mut out = [0; MOST_BYTES];
-        let bytes = encode(&header, handshake, blocks, &self.keys[0], &mut out);
+        let bytes = encode(&header, handshake, blocks, &[], &self.keys[0], &mut out);
         self.socket.send(bytes).unwrap();
         self.sent.push(bytes.to_vec());
     }

@@ -49,7 +49,8 @@ pub(crate) fn laboratory(case: &Case, watchdog_s: f64, bridge: u64) -> Elsewhere
 }
 
 pub(crate) fn laboratory_of(rig: RigSlot, case: &Case, watchdog_s: f64, bridge: u64) -> Elsewhere {
-    let profile = profile(case, watchdog_s);
+    let auxiliary = rig.channels().len();
+    let profile = LabProfile { auxiliary, ..profile(case, watchdog_s) };
     let mut server =
         LabServer::bind(&world::system(), "127.0.0.1:0".parse().unwrap(), profile).unwrap();
     let (address, stop) = (server.address, StopHandle::default());
@@ -75,6 +76,7 @@ pub(crate) fn profile(case: &Case, watchdog_s: f64) -> LabProfile {
         patience_s: 60.0,
         token: Token::new(TOKEN),
         modes: LOCK_STEP | PACED | KNOWS_ACHIEVED | VIRTUAL,
+        auxiliary: 0,
     }
 }
 
