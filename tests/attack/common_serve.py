@@ -7,9 +7,6 @@ from twinrig_serve import Refused, Serve
 FOLDER = D + "/served"
 os.makedirs(FOLDER, exist_ok=True)
 TEXT = example("02-shear-building").replace('duration    = "30 s"', 'duration = "120 s"') + RT
-LIMITS = '\n[limits]\ncommand = "1 m"\nrate = "10 m/s"\nforce = "100 MN"\nsafe = { hold = "0.2 s", rate = "1 m/s" }\n'
-if "[limits]" not in TEXT:
-    TEXT += LIMITS
 with open(FOLDER + "/frame.toml", "w") as file:
     file.write(TEXT)
 

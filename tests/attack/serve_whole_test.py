@@ -67,7 +67,7 @@ answered = time.time() - begun
 wants("pressed, without the control", presses, 1)
 over = ben.wait("over", seconds=60)
 print(f"stop answered after {1e3 * answered:.1f} ms")
-wants("trip", over["trip"]["text"], "operator stop")
+wants("trip", over["trip"]["text"], "stopped by the operator")
 record = ben.ask("GET", f"/api/records/{over['record']}")
 events = [event for event in record["events"] if event["what"] == "operator"]
 print([event["text"] for event in events])

@@ -29,6 +29,8 @@ const TELL: Duration = Duration::from_secs(1);
 const ATTEND: Duration = Duration::from_secs(1);
 /// Between two tries to reach it.
 const RETRY: Duration = Duration::from_millis(50);
+/// Time for record and report once the test is over.
+const REPORT: Duration = Duration::from_secs(60);
 /// Time for an answer of the link.
 const ANSWER: Duration = Duration::from_secs(2);
 
@@ -84,9 +86,11 @@ impl Watcher {
         let exit = match &mut self.child {
             Some(child) => child.wait().ok().map(|status| status.code().unwrap_or(-1)),
             None => {
-                while self.folder.join(BEACON).exists()
-                    && read_beacon(&self.folder, &self.token).is_some()
-                {
+                // Another host's child: its report is there when it has gone.
+                let pid = self.shared.known().pid();
+                let process = PathBuf::from(format!("/proc/{}", pid.unwrap_or(0)));
+                let until = Instant::now() + REPORT;
+                while pid.is_some() && process.exists() && Instant::now() < until {
                     thread::sleep(RETRY);
                 }
                 None
