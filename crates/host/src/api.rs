@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use axum::{Json, Router};
 use utoipa::OpenApi;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -74,7 +77,9 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     let mut described = described().into_openapi();
     // What stands for several parts of a path has no star in this language.
     for path in described.paths.paths.keys().cloned().collect::<Vec<_>>() {
-        if let Some(item) = described.paths.paths.remove(&path) {
+        if let Some(mut item) = described.paths.paths.remove(&path) {
+            let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+            operations.into_iter().flatten().for_each(describe_answers);
             described.paths.paths.insert(path.replace("{*", "{"), item);
         }
     }
@@ -82,6 +87,19 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     let components = described.components.get_or_insert_default();
     components.add_security_scheme("token", bearer);
     described
+}
+
+/// An answer has a description, be it the name of its status alone.
+fn describe_answers(operation: &mut Operation) {
+    for (status, answer) in &mut operation.responses.responses {
+        if let RefOr::T(answer) = answer
+            && answer.description.is_empty()
+        {
+            let status = status.parse::<u16>().ok().and_then(|it| StatusCode::from_u16(it).ok());
+            let name = status.and_then(|status| status.canonical_reason());
+            answer.description = name.unwrap_or("Answer").to_owned();
+        }
+    }
 }
 
 /// All of it, with what every request meets first.
@@ -104,6 +122,5 @@ async fn nothing() -> ApiError {
 }
 
 async fn not_allowed() -> ApiError {
-    let status = axum::http::StatusCode::METHOD_NOT_ALLOWED;
-    ApiError::new(status, "not_allowed", "this address has no such method")
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "not_allowed", "this address has no such method")
 }

@@ -421,8 +421,10 @@ pub(crate) async fn experiments(
 
 fn facts(host: &Host, file: crate::folder::Found) -> Option<ExperimentFacts> {
     let text = text_of(host, &file.path).ok()?;
+    // What `identify` writes for others to include has neither.
     let begins = |line: &str| {
-        ["[integrator", "[structure", "[partition"].iter().any(|it| line.starts_with(it))
+        let key = line.trim_start_matches('[').trim_start();
+        ["structure", "integrator"].iter().any(|it| key.starts_with(it))
     };
     if !text.lines().any(begins) {
         return None;

@@ -26,7 +26,7 @@ const STATUS: Duration = Duration::from_millis(100);
 /// Between two words about the run to those who look on, if nothing changes.
 const TELL: Duration = Duration::from_secs(1);
 /// Between two words of the operator to the test.
-const ATTEND: Duration = Duration::from_secs(1);
+const ATTEND: Duration = Duration::from_millis(250);
 /// Between two tries to reach it.
 const RETRY: Duration = Duration::from_millis(50);
 /// Time for record and report once the test is over.
