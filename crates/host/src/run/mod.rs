@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use runtime::host::protocol::Welcome;
-use runtime::host::{Action, Client, ClientError, Situation, Status, Token, Trust};
+use runtime::host::{Action, Client, ClientError, ClientStream, Situation, Status, Token, Trust};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::broadcast;
@@ -222,7 +222,7 @@ impl Runs {
             return Err(io::Error::from(io::ErrorKind::NotConnected).into());
         };
         let client = Client::connect(address, &self.token, &Trust::Plain)?;
-        client.stream.tcp().set_read_timeout(Some(ANSWER))?;
+        wait_at_most(&client, ANSWER)?;
         Ok(client)
     }
 
@@ -299,4 +299,13 @@ fn first(order: &Order) -> Run {
         frames_lost: 0,
         viewers: 0,
     }
+}
+
+/// Waits for an answer of the test no longer than this.
+fn wait_at_most(client: &Client, time: Duration) -> io::Result<()> {
+    let stream = match &client.stream {
+        ClientStream::Plain(stream) => stream,
+        ClientStream::Tls(stream) => &stream.sock,
+    };
+    stream.set_read_timeout(Some(time))
 }

@@ -13,8 +13,8 @@ use runtime::host::{Client, ClientError, Reply, Token, Trust};
 use serde_json::json;
 use twinrig::hosted::{BEACON, Found};
 
-use super::Shared;
 use super::state::{Live, RunState, STRETCH_S, STRETCHES};
+use super::{Shared, wait_at_most};
 use crate::curves::{Content, Curves};
 
 /// How long frames are waited for at a time.
@@ -115,11 +115,11 @@ impl Watcher {
     fn follow(&mut self, found: &Found) -> Result<Ended, ClientError> {
         let mut frames = Client::connect(found.address, &self.token, &Trust::Plain)?;
         let mut asker = Client::connect(found.address, &self.token, &Trust::Plain)?;
-        asker.stream.tcp().set_read_timeout(Some(ANSWER))?;
+        wait_at_most(&asker, ANSWER)?;
         let welcome = frames.welcome.clone();
         self.shared.meet(found.clone(), &welcome);
         frames.watch(1)?;
-        frames.stream.tcp().set_read_timeout(Some(PATIENCE))?;
+        wait_at_most(&frames, PATIENCE)?;
         let mut look = Look::new(&self.shared);
         loop {
             match frames.next() {
