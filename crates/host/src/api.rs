@@ -78,9 +78,21 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     // What stands for several parts of a path has no star in this language.
     for path in described.paths.paths.keys().cloned().collect::<Vec<_>>() {
         if let Some(mut item) = described.paths.paths.remove(&path) {
-            let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
-            operations.into_iter().flatten().for_each(describe_answers);
-            described.paths.paths.insert(path.replace("{*", "{"), item);
+            let path = path.replace("{*", "{");
+            for (method, operation) in [
+                ("get", &mut item.get),
+                ("put", &mut item.put),
+                ("post", &mut item.post),
+                ("delete", &mut item.delete),
+            ] {
+                let Some(operation) = operation else { continue };
+                // Handlers of several modules have one name.
+                let words = path.split(['/', '{', '}', '.']).filter(|word| !word.is_empty());
+                let words: Vec<&str> = std::iter::once(method).chain(words.skip(1)).collect();
+                operation.operation_id = Some(words.join("_"));
+                describe_answers(operation);
+            }
+            described.paths.paths.insert(path, item);
         }
     }
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
