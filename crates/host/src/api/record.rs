@@ -74,6 +74,7 @@ pub(crate) struct RecordAnswer {
 
 /// In which format.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct Export {
     /// `csv`, `mat` or `uff`.
     format: String,
@@ -81,6 +82,7 @@ pub(crate) struct Export {
 
 /// Which part of a record.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct Part {
     /// Names, with commas between them.
     channels: String,

@@ -20,6 +20,7 @@ use crate::study::{AskStudy, Study, StudyList};
 
 /// Which events are wanted.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct After {
     /// Number of the first one.
     #[serde(default)]
