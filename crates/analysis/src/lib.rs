@@ -1,6 +1,8 @@
 //! Offline answers: evaluation criteria, critical delay, stability of the loop,
 //! identification, compensator design.
 
+#![forbid(unsafe_code)]
+
 pub mod compensator_choice;
 pub mod compensator_design;
 pub mod criteria;

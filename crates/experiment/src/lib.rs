@@ -6,6 +6,8 @@
 //! declarations are behind the reader, the JSON Schema ([`schema::json_schema`]), the reference
 //! ([`reference::reference_markdown`]) and the paths of `--set` and of sweeps.
 
+#![forbid(unsafe_code)]
+
 mod checks;
 mod choices;
 pub mod closed_loop;

@@ -13,7 +13,8 @@ pub struct LimitsSpec {
     /// Largest command, either way.
     #[key(length, of_dof, within = 1e-9..=1e9, entries = 1..=MOST_INTERFACE)]
     pub command: Option<PerDof>,
-    /// Largest rate of change of the command.
+    /// Largest rate of change of the command, and largest velocity that it asks for or that its
+    /// accelerations add up to.
     #[key(velocity, of_dof, within = 1e-6..=1e9, entries = 1..=MOST_INTERFACE)]
     pub rate: Option<PerDof>,
     /// Largest measured force.

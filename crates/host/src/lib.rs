@@ -5,6 +5,8 @@
 //! what a slow viewer does not take is dropped for that viewer. `docs/serve.md` describes the
 //! operator's side and the messages.
 
+#![forbid(unsafe_code)]
+
 mod api;
 mod audit;
 mod curves;

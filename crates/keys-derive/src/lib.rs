@@ -25,6 +25,8 @@
 //! who looks a key up in the tree does not spell it again, and an enum with a `tag` the `WORDS` of
 //! its variants and the `word` of a value.
 
+#![forbid(unsafe_code)]
+
 mod attributes;
 mod fields;
 

@@ -65,6 +65,8 @@
 //! }
 //! ```
 
+#![forbid(unsafe_code)]
+
 // The derived code names this crate by its name, also inside it.
 extern crate self as keys;
 

@@ -2,6 +2,8 @@
 //!
 //! Nothing here reads a file, and nothing called `step` allocates.
 
+#![forbid(unsafe_code)]
+
 pub mod channel;
 mod check;
 pub mod compensator;

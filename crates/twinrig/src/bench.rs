@@ -9,6 +9,8 @@ use numerics::gemv::PanelMatrix;
 use numerics::lanes::LANES;
 use runtime::batch::{BatchLoop, View};
 use runtime::clock::run_virtual;
+use runtime::link::Token;
+use runtime::link::wire::{Header, Kind, MOST_BYTES, MOST_DOFS, Unverified, encode};
 use runtime::periodic::PeriodicLoop;
 use runtime::record::{Options, Recorder};
 use runtime::stop::StopHandle;
@@ -102,6 +104,12 @@ pub fn measure(repeat: u32, mut progress: impl FnMut(&str)) -> Result<Vec<Measur
         let nanoseconds = fastest(repeat, || Ok(periodic_ticks(&mut building, 5.0, go)))?;
         measurements.push(Measurement { id, what: what.to_owned(), nanoseconds, per: "step" });
     }
+    progress("signed packets");
+    for (id, dofs) in [("packet_signed", 1), ("packet_signed_largest", MOST_DOFS)] {
+        let nanoseconds = fastest(repeat, || Ok(packets(dofs)))?;
+        let what = format!("a command of {dofs} DOFs signed, written, read and verified");
+        measurements.push(Measurement { id, what, nanoseconds, per: "packet" });
+    }
     progress("reduced model");
     for (id, method) in [("loop_reduced_exact", "exact"), ("loop_reduced_newmark", "newmark")] {
         let assembly = reduced(method)?;
@@ -163,6 +171,24 @@ fn fastest(repeat: u32, mut once: impl FnMut() -> Result<f64, Error>) -> Result<
         best = best.min(once()?);
     }
     Ok(best)
+}
+
+/// Commands of so many DOFs from one end of a wire to the other, without the wire.
+fn packets(dofs: usize) -> f64 {
+    const PACKETS: u64 = 100_000;
+    let [key, _] = Token::new("bench 3").session_keys(1, 2);
+    let (values, mut out) = (vec![1e-3; dofs], [0; MOST_BYTES]);
+    let mut read = 0;
+    let start = Instant::now();
+    for sequence in 0..PACKETS {
+        let header = Header { sequence, ..Header::outside(Kind::Command, dofs as u8, sequence) };
+        let bytes = encode(&header, None, [&values; 3], &[], &key, &mut out);
+        let found = Unverified::read(bytes).ok();
+        read += u64::from(found.and_then(|found| found.verified(&key)).is_some());
+    }
+    let elapsed = start.elapsed().as_nanos() as f64;
+    assert_eq!(read, PACKETS, "what was signed is verified");
+    elapsed / PACKETS as f64
 }
 
 fn bare_loop(assembly: &Assembly) -> Result<f64, Error> {

@@ -3,6 +3,8 @@
 //! [`Test`] is the one value. Every study is a call on it and gives a typed result;
 //! none prints, exits, takes signals or looks at the working directory.
 
+#![forbid(unsafe_code)]
+
 pub mod assembly;
 pub mod bench;
 pub mod bench_realtime;

@@ -26,6 +26,7 @@ mod reduce;
 mod reduce_files;
 mod reduce_states;
 mod refusals;
+mod supply;
 mod sweep;
 mod sweep_rows;
 mod tidy;

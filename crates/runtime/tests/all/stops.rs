@@ -151,7 +151,7 @@ fn run(case: &Case, drawn: &Drawn) -> Ended {
         world.spawn("press", Box::new(press)).unwrap();
     }
     let plan = plan(case, address, PACED);
-    let connected = NetworkRig::connect(&world, &StopHandle::default(), &plan).ok();
+    let connected = NetworkRig::connect(&world, &of_loop, &plan).ok();
     let of_loop = connected.map(|rig| drive(case, drawn, &world, rig, &of_loop));
     let over_ns = world.now_ns();
     // Time for the laboratory to go to safe by itself.
