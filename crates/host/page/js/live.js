@@ -1,0 +1,144 @@
+// @ts-check
+/** The live stream: opened again whenever it breaks, and honest about how old its numbers are. */
+import { keys } from "./api.js";
+import { Curves, decode } from "./curves.js";
+import { isActive, state, tell } from "./state.js";
+
+/** No numbers of an active test for so long, and the picture is called stale. */
+const STALE_MS = 700;
+/** Without an active test there is still one word a second. */
+const QUIET_MS = 2500;
+
+export const live = {
+  curves: new Curves([]),
+  /** @type {{channel: string, name: string, limit: number, unit: string, use: string}[]} */ limits: [],
+  missed: 0,
+  lostFrames: 0,
+  /** Messages in the last second. */ rate: 0,
+};
+
+/** @type {WebSocket | null} */
+let socket = null;
+let heard = 0, numbers = 0, next = 0, expected = -1, recent = 0;
+let refusedWhy = "";
+
+export function connect() {
+  clearTimeout(next);
+  socket?.close();
+  const address = location.origin.replace(/^http/, "ws") + "/api/live";
+  const own = socket = new WebSocket(address, ["twinrig.v1", "bearer." + keys.token]);
+  own.binaryType = "arraybuffer";
+  own.addEventListener("open", () => { heard = performance.now(); refusedWhy = ""; judge(); });
+  own.addEventListener("message", ({ data }) => {
+    if (own !== socket) return;
+    heard = performance.now();
+    if (typeof data === "string") hear(JSON.parse(data));
+    else take(data);
+  });
+  own.addEventListener("close", () => {
+    if (own !== socket) return;
+    socket = null;
+    judge();
+    next = window.setTimeout(() => keys.token && connect(), 1000);
+  });
+}
+
+/** Closes the stream for good. */
+export function disconnect() {
+  const own = socket;
+  socket = null;
+  clearTimeout(next);
+  own?.close();
+  judge();
+}
+
+function take(buffer) {
+  const message = decode(buffer);
+  if (!message) return;
+  numbers = performance.now();
+  if (message.kind === 1) {
+    if (expected >= 0 && message.number > expected) live.missed += message.number - expected;
+    expected = message.number + 1;
+    recent++;
+  }
+  live.lostFrames = message.lost;
+  live.curves.add(message);
+  tell("curves", live.curves);
+}
+
+function hear(message) {
+  switch (message.kind) {
+    case "hello": return hello(message);
+    case "run": return run(message.run);
+    case "event": return event(message);
+    case "latency":
+      state.latency = message;
+      return tell("latency", message);
+    case "lease":
+      state.lease = message.lease;
+      return tell("lease", message.lease);
+    case "bye":
+      refusedWhy = message.reason ?? "";
+      return tell("bye", message.reason);
+  }
+}
+
+let known = "";
+
+/** A run begins, or the stream does: the channels may be others. */
+function hello(message) {
+  const same = message.run?.id === known && known && JSON.stringify(message.channels) === JSON.stringify(live.curves.channels);
+  if (!same) live.curves = new Curves(message.channels ?? []);
+  known = message.run?.id ?? "";
+  live.limits = message.limits ?? [];
+  expected = -1;
+  live.missed = same ? live.missed : 0;
+  live.lostFrames = 0;
+  if (!same) state.latency = null;
+  state.events = [];
+  tell("hello", message);
+  tell("events", state.events);
+  run(message.run);
+}
+
+function run(value) {
+  const before = state.run;
+  state.run = value;
+  if (before?.state !== value?.state) numbers = Math.max(numbers, performance.now() - STALE_MS / 2);
+  tell("run", value);
+  judge();
+}
+
+function event(message) {
+  if (state.events.some((other) => other.n === message.n)) return;
+  state.events.push(message);
+  state.events.sort((a, b) => a.n - b.n);
+  tell("events", state.events);
+}
+
+/** How old the picture is, in words; told whenever that changes. */
+function judge() {
+  const now = performance.now();
+  const open = socket?.readyState === WebSocket.OPEN;
+  const moving = isActive(state.run) && state.run?.state !== "starting";
+  const silent = moving ? Math.max(now - numbers, now - heard) : now - heard;
+  const late = moving ? silent > STALE_MS : silent > QUIET_MS;
+  let level = "good", text = "Live", stale = false;
+  if (!open) {
+    [level, stale] = ["bad", true];
+    text = heard ? `Disconnected for ${((now - heard) / 1000).toFixed(0)} s` : "Not connected";
+    if (refusedWhy) text += `: ${refusedWhy}`;
+  } else if (late) {
+    [level, stale, text] = ["bad", true, `No data for ${(silent / 1000).toFixed(1)} s`];
+  } else if (moving) text = `Live, ${live.rate} messages/s`;
+  const link = { open, level, text, stale };
+  const changed = JSON.stringify(link) !== JSON.stringify(state.link);
+  state.link = link;
+  if (changed) tell("link", link);
+}
+
+setInterval(judge, 200);
+setInterval(() => {
+  live.rate = recent;
+  recent = 0;
+}, 1000);
