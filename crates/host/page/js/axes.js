@@ -44,6 +44,9 @@ export const ROLES = {
 /** Letters in pixels of the screen, larger on a wall. */
 export const letters = () => Math.round(0.82 * parseFloat(getComputedStyle(document.documentElement).fontSize));
 
+/** How much thicker lines are there than on a desk. */
+export const thickness = () => Math.max(1, letters() / 12);
+
 /**
  * A canvas made as large as its place, in device pixels; answers whether it changed.
  * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height

@@ -1,6 +1,6 @@
 // @ts-check
 /** Still figures: lines and points over any axis, the hysteresis of a running test, bars of latencies. */
-import { around, colour, drawAxes, fit, letters, ROLES, share } from "./axes.js";
+import { around, colour, drawAxes, fit, letters, ROLES, share, thickness } from "./axes.js";
 import { h, scale } from "./dom.js";
 
 /**
@@ -79,8 +79,8 @@ export class Chart {
       ctx.stroke();
       const left = x !== undefined && px(x) < (box.left + box.right) / 2;
       ctx.textAlign = left ? "left" : "right";
-      ctx.textBaseline = "top";
-      ctx.fillText(text, x !== undefined ? px(x) + (left ? 5 : -5) : box.right - 5, x !== undefined ? box.top + 4 + i * 1.4 * size : py(y) + 3);
+      ctx.textBaseline = x !== undefined || py(y) < box.top + 1.4 * size ? "top" : "bottom";
+      ctx.fillText(text, x !== undefined ? px(x) + (left ? 5 : -5) : box.right - 5, x !== undefined ? box.top + 4 + i * 1.4 * size : py(y) + (ctx.textBaseline === "top" ? 3 : -3));
     });
   }
 }
@@ -89,7 +89,7 @@ export class Chart {
 function strokeLine(ctx, { x, y, role, points }, px, py) {
   const style = ROLES[role] ?? ROLES.ink;
   ctx.strokeStyle = ctx.fillStyle = colour(role);
-  ctx.lineWidth = style.width;
+  ctx.lineWidth = style.width * thickness();
   ctx.setLineDash(points ? [] : style.dash ?? []);
   ctx.beginPath();
   let down = false;
@@ -144,7 +144,7 @@ export class Hysteresis {
     }
     const { x, y } = /** @type {any} */ (this.axes);
     ctx.strokeStyle = colour("measured");
-    ctx.lineWidth = 1.2;
+    ctx.lineWidth = 1.2 * thickness();
     ctx.beginPath();
     let down = false;
     const last = Math.min(curves.count - 1, curves.at(to));
@@ -179,7 +179,13 @@ export function latencyPlan(latency) {
     const own = latency?.[key];
     if (!own?.bins?.length) return [];
     const x = [], y = [];
-    for (const [low, high, count] of own.bins) { x.push(low, low, high, high); y.push(0.5, count, count, 0.5); }
+    for (const [low, high, count] of own.bins) {
+      const joined = x.length && Math.abs(x[x.length - 1] / low - 1) < 1e-3;
+      if (joined) y.pop(), x.pop();
+      else x.push(low), y.push(0.5);
+      x.push(low, high, high);
+      y.push(count, count, 0.5);
+    }
     return [{ x, y, role, name: `${name}: 99 % below ${(own.p99_s * 1e6).toFixed(1)} µs, longest ${(own.max_s * 1e6).toFixed(1)} µs` }];
   });
   return { title: "Latency", x: { title: "Time", unit: "s", log: true }, y: { title: "Ticks", log: true }, lines,

@@ -1,6 +1,6 @@
 // @ts-check
 /** A result of the program as facts and tables, whatever it holds. */
-import { facts, h, short, table } from "./dom.js";
+import { facts, h, plain, short, table } from "./dom.js";
 
 const UNITS = [["_hz", "Hz"], ["_s", "s"], ["_m", "m"], ["_n", "N"], ["_rad", "rad"], ["_ratio", ""], ["_1_s", "1/s"]];
 
@@ -12,7 +12,7 @@ export function words(key) {
 }
 
 const isPlain = (value) => value === null || typeof value !== "object";
-const text = (value) => (typeof value === "number" ? short(value) : value === null ? "–" : value === true ? "yes" : value === false ? "no" : String(value));
+const text = (value) => (typeof value === "number" ? (Number.isInteger(value) ? plain(value) : short(value)) : value === null ? "–" : value === true ? "yes" : value === false ? "no" : String(value));
 /** Values on one line: a plain one, or a table of a few plain ones. */
 const inline = (value) => isPlain(value) ? text(value)
   : Array.isArray(value) ? (value.every(isPlain) ? value.slice(0, 8).map(text).join(", ") + (value.length > 8 ? " …" : "") : `${value.length} entries`)

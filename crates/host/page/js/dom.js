@@ -78,6 +78,9 @@ export function scale(size, unit) {
   return { factor: 1 / Number(best[0]), unit: best[1] + unit };
 }
 
+/** A number without zeros at its end. @param {number} value */
+export const plain = (value) => (Number.isFinite(value) && Math.abs(value) < 1e6 ? minus(String(+value.toPrecision(5))) : short(value));
+
 /** A quantity in words: 12.3 mm. @param {number | null | undefined} value */
 export function quantity(value, unit = "", digits = 4) {
   if (value === null || value === undefined || !Number.isFinite(value)) return short(value);
@@ -109,6 +112,10 @@ export function table(caption, heads, rows, attributes = null) {
 /** Names with their values. @param {[string, any][]} pairs */
 export const facts = (pairs) => h("dl.facts", null, pairs.filter(([, value]) => value !== null && value !== undefined && value !== "")
   .map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
+
+/** The limits of a test. One that is not the same for all interface DOFs has several values. */
+export const limitTable = (caption, limits) => table(caption, ["Quantity", "n:Limit"], limits.map(({ name, values, value, unit }) =>
+  [name, [...new Set(values ?? [value])].map((one) => quantity(one, unit)).join(", ")]));
 
 /** A verdict as a banner. @param {{level: string, reasons?: any[], short?: string} | null} verdict */
 export function verdictBanner(verdict, tag = "h2") {

@@ -176,9 +176,12 @@ export class Editor {
     const item = this.offer?.items[i], { line, start } = this.cursor();
     if (!item || !this.offer) return;
     const text = this.text.split("\n")[line - 1] ?? "";
-    this.#replace(start + unitsBefore(text, this.offer.from_column), this.field.selectionStart, item.insert);
+    // A key whose value stands there already.
+    const hasValue = /^\s*=/.test(this.text.slice(this.field.selectionStart));
+    const insert = hasValue ? item.insert.replace(/\s*=\s*$/, "") : item.insert;
+    this.#replace(start + unitsBefore(text, this.offer.from_column), this.field.selectionStart, insert);
     this.#close();
-    if (item.kind === "key" && item.insert.endsWith("= ")) this.complete();
+    if (item.kind === "key" && insert.endsWith("= ")) this.complete();
   }
 
   #close() {

@@ -7,7 +7,7 @@ import { isActive, on, state, tell } from "./state.js";
 
 const NAME = "twinrig.name";
 let waiting = 0;
-let renewed = 0;
+let renewed = 0, renewing = false;
 
 /** Whether this tab has control. */
 export const inControl = () => keys.lease !== "" && performance.now() - renewed < 15_000;
@@ -15,6 +15,8 @@ export const inControl = () => keys.lease !== "" && performance.now() - renewed 
 export function installLease() {
   on("lease", draw);
   on("run", draw);
+  // A browser slows down the clocks of a page that is hidden, but not what the host tells it.
+  on("run", () => performance.now() - renewed > 5000 && renew());
   on("session", draw);
   setInterval(renew, 5000);
   if (keys.lease) renew();
@@ -22,7 +24,8 @@ export function installLease() {
 }
 
 async function renew() {
-  if (!keys.lease) return;
+  if (!keys.lease || renewing) return;
+  renewing = true;
   try {
     await put("/api/lease");
     const before = inControl();
@@ -31,6 +34,8 @@ async function renew() {
   } catch (problem) {
     if (problem instanceof ApiError && problem.code === "lease_needed") lose("Control has gone to somebody else or has expired.");
     else if (!inControl()) tell("lease", state.lease);
+  } finally {
+    renewing = false;
   }
 }
 

@@ -1,13 +1,13 @@
 // @ts-check
 /** The live stream: opened again whenever it breaks, and honest about how old its numbers are. */
-import { keys } from "./api.js";
+import { get, keys } from "./api.js";
 import { Curves, decode } from "./curves.js";
 import { isActive, state, tell } from "./state.js";
 
 /** No numbers of an active test for so long, and the picture is called stale. */
 const STALE_MS = 700;
-/** Without an active test there is still one word a second. */
-const QUIET_MS = 2500;
+/** Without an active test the host is asked now and then. */
+const BEAT_MS = 2000, QUIET_MS = 4500;
 
 export const live = {
   curves: new Curves([]),
@@ -69,14 +69,13 @@ function take(buffer) {
 function hear(message) {
   switch (message.kind) {
     case "hello": return hello(message);
-    case "run": return run(message.run);
+    case "run": return takeRun(message.run);
     case "event": return event(message);
     case "latency":
       state.latency = message;
       return tell("latency", message);
     case "lease":
-      state.lease = message.lease;
-      return tell("lease", message.lease);
+      return void beat();
     case "bye":
       refusedWhy = message.reason ?? "";
       return tell("bye", message.reason);
@@ -98,10 +97,11 @@ function hello(message) {
   state.events = [];
   tell("hello", message);
   tell("events", state.events);
-  run(message.run);
+  takeRun(message.run);
 }
 
-function run(value) {
+/** @param {import("./state.js").Run | null} value */
+export function takeRun(value) {
   const before = state.run;
   state.run = value;
   if (before?.state !== value?.state) numbers = Math.max(numbers, performance.now() - STALE_MS / 2);
@@ -130,13 +130,34 @@ function judge() {
     if (refusedWhy) text += `: ${refusedWhy}`;
   } else if (late) {
     [level, stale, text] = ["bad", true, `No data for ${(silent / 1000).toFixed(1)} s`];
-  } else if (moving) text = `Live, ${live.rate} messages/s`;
+  } else if (moving) text = `Live, ${live.rate} per s`;
   const link = { open, level, text, stale };
   const changed = JSON.stringify(link) !== JSON.stringify(state.link);
   state.link = link;
   if (changed) tell("link", link);
 }
 
+/** Who has control, and whether the host still answers while no test tells it. */
+async function beat() {
+  if (!socket) return;
+  const began = performance.now();
+  try {
+    const { lease } = await get("/api/session");
+    heard = Math.max(heard, began);
+    if (JSON.stringify([lease?.holder, lease?.asked_by]) !== JSON.stringify([state.lease?.holder, state.lease?.asked_by])) {
+      state.lease = lease;
+      tell("lease", lease);
+    }
+    if (state.run && !isActive(state.run)) {
+      const { run } = await get("/api/run");
+      if (!run) takeRun(null);
+    }
+  } catch {
+    // The age of the newest answer says it.
+  }
+}
+
+setInterval(beat, BEAT_MS);
 setInterval(judge, 200);
 setInterval(() => {
   live.rate = recent;

@@ -3,11 +3,11 @@
 import { h, svg } from "./dom.js";
 
 /**
- * @param {{dofs: string[], interface: {name: string, dof: string | null}[], elements: {kind: string, from: string, to: string}[], specimen?: string, transfer_system?: string}} structure
+ * @param {{dofs: string[], interface: {name: string, dof: string | null}[], elements: {kind: string, from: string, to: string}[], left_out?: number, specimen?: string, transfer_system?: string}} structure
  */
 export function picture(structure) {
   const { dofs = [], interface: held = [], elements = [] } = structure;
-  if (dofs.length > 24) return h("p.soft", null, `${dofs.length} DOFs, ${held.length} of them at the interface: too many for a picture.`);
+  if (dofs.length + (structure.left_out ?? 0) > 24) return h("p.soft", null, `${dofs.length + (structure.left_out ?? 0)} DOFs, ${held.length} of them at the interface: too many for a picture.`);
   const step = 84, left = 70, y = 60, width = left + step * dofs.length + 40;
   const at = new Map([["ground", 20], ...dofs.map((dof, i) => /** @type {[string, number]} */ ([dof, left + step * i + 22]))]);
   const inLab = new Map(held.filter(({ dof }) => dof).map(({ name, dof }) => [dof, name]));

@@ -4,7 +4,7 @@
  * any frame had in it, so no peak is hidden. While time scrolls, the picture is moved and only the new
  * columns are drawn.
  */
-import { colour, drawAxes, fit, letters, ROLES } from "./axes.js";
+import { colour, drawAxes, fit, letters, ROLES, thickness } from "./axes.js";
 import { h, say, scale, short } from "./dom.js";
 
 /**
@@ -27,7 +27,7 @@ export class TimeView {
   /** @returns {[number, number]} */
   shown(start, end) {
     if (this.span) return this.span;
-    if (this.window) return [end - this.window, end];
+    if (this.window) return end - start < this.window ? [start, start + this.window] : [end - this.window, end];
     const step = 10 ** Math.floor(Math.log10(Math.max(1, end - start)));
     return [start, start + Math.max(1, Math.ceil(((end - start) / step) * 4) / 4) * step];
   }
@@ -55,6 +55,7 @@ export class TimePlot {
     this.looked = 0;
     this.told = 0;
     /** What the picture in front shows. @type {any} */ this.picture = null;
+    /** What the frame behind it was drawn for. */ this.behind = "";
     this.visible = true;
     this.#listen();
   }
@@ -74,6 +75,7 @@ export class TimePlot {
   /** The whole picture is drawn again. */
   forget() {
     this.picture = null;
+    this.behind = "";
     this.range = [0, 0];
     this.seen = -Infinity;
   }
@@ -87,9 +89,9 @@ export class TimePlot {
     if (width < 60 || height < 40) return;
     const size = letters();
     const resized = fit(this.front, width, height);
-    fit(this.back, width, height);
+    if (fit(this.back, width, height)) this.behind = "";
     const ratio = this.front.width / width;
-    const box = { left: Math.round(4.6 * size + 6), top: 6, right: width - 8, bottom: height - Math.round(1.6 * size) - 2 };
+    const box = { left: this.#left(), top: 6, right: width - this.#right(), bottom: height - Math.round(1.6 * size) - 2 };
     const sources = this.sources;
     const [start, end] = [Math.min(...sources.map((one) => one.start)), Math.max(...sources.map((one) => one.end))];
     const [from, to] = this.view.shown(start, end);
@@ -119,8 +121,9 @@ export class TimePlot {
     this.seen = to;
     high = Math.min(high, most);
     if (!(high >= low)) return void (this.range[1] > this.range[0] || (this.range = [0, 1]));
+    // What does not change is drawn in the middle; what cannot be negative above zero.
     const half = Math.max(least, 1e-12 * Math.abs(high)) / 2;
-    if (high - low < 2 * half) [low, high] = [(low + high) / 2 - half, (low + high) / 2 + half];
+    if (high - low < 2 * half) [low, high] = low >= 0 && low < half ? [0, 2 * half] : [(low + high) / 2 - half, (low + high) / 2 + half];
     // A limit is shown once the values have come near it.
     for (const { value } of limits) {
       if (value > high && high > 0.4 * value) high = value;
@@ -136,6 +139,9 @@ export class TimePlot {
   }
 
   #drawBack(box, ratio, from, to, size) {
+    const key = [from, to, this.range, this.back.width, this.back.height, this.view.events.length].join("|");
+    if (key === this.behind) return;
+    this.behind = key;
     const ctx = /** @type {CanvasRenderingContext2D} */ (this.back.getContext("2d"));
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.clearRect(0, 0, this.back.width, this.back.height);
@@ -143,6 +149,9 @@ export class TimePlot {
     const { factor, unit } = scale(Math.max(Math.abs(low), Math.abs(high)), this.plan.unit);
     this.shown = { factor, unit };
     drawAxes(ctx, box, { low: from, high: to, title: "" }, { low, high, factor, title: unit ? `${this.plan.quantity} [${unit}]` : this.plan.quantity }, size);
+    ctx.textAlign = "right";
+    ctx.textBaseline = "top";
+    ctx.fillText("Time [s]", box.left - 0.8 * size, box.bottom + 4);
     const py = (value) => box.bottom - ((value - low) / (high - low)) * (box.bottom - box.top);
     const px = (time) => box.left + ((time - from) / (to - from)) * (box.right - box.left);
     ctx.save();
@@ -223,8 +232,8 @@ export class TimePlot {
   #columns(ctx, series, { left, top, bottom, per, first, ratio }, begin, last) {
     const curves = series.source(), own = curves.values[curves.index.get(series.channel) ?? -1];
     if (!own || !curves.count) return;
-    const style = ROLES[series.role] ?? ROLES.ink, thick = Math.max(1, Math.round(style.width * ratio));
-    const dash = style.dash?.map((n) => Math.round(n * ratio));
+    const style = ROLES[series.role] ?? ROLES.ink, wide = ratio * thickness(), thick = Math.max(1, Math.round(style.width * wide));
+    const dash = style.dash?.map((n) => Math.round(n * wide));
     const [low, high] = this.range, tall = bottom - top, factor = tall / (high - low);
     ctx.fillStyle = colour(series.role);
     let i = Math.max(0, curves.at(Math.max(begin - 1, first) * per)), above = NaN, below = NaN;
@@ -270,11 +279,12 @@ export class TimePlot {
     const { cursor } = this.view, { start, end } = this.#bounds();
     const [from, to] = this.view.shown(start, end);
     this.line.hidden = cursor === null || cursor < from || cursor > to;
-    if (!this.line.hidden && cursor !== null) this.line.style.transform = `translateX(${this.#left() + ((cursor - from) / (to - from)) * (this.place.clientWidth - 8 - this.#left())}px)`;
+    if (!this.line.hidden && cursor !== null) this.line.style.transform = `translateX(${this.#left() + ((cursor - from) / (to - from)) * (this.place.clientWidth - this.#right() - this.#left())}px)`;
     this.tellValues();
   }
 
-  #left() { return Math.round(4.6 * letters() + 6); }
+  #left() { return Math.round(5 * letters() + 6); }
+  #right() { return letters(); }
 
   #bounds() {
     const sources = this.sources;
@@ -284,7 +294,7 @@ export class TimePlot {
   #time(event) {
     const { start, end } = this.#bounds(), [from, to] = this.view.shown(start, end);
     const box = this.place.getBoundingClientRect(), left = this.#left();
-    const part = (event.clientX - box.left - left) / (box.width - 8 - left);
+    const part = (event.clientX - box.left - left) / (box.width - this.#right() - left);
     return from + Math.max(0, Math.min(1, part)) * (to - from);
   }
 

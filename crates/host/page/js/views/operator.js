@@ -111,7 +111,7 @@ class Shelf {
     };
     this.dofs = h("select", { "aria-label": "Interface DOF", onchange: () => { this.dof = this.dofs.value; this.build(); } });
     this.menu = h("div");
-    this.tools = h("div.tools", null, h("span.soft", null, "Time"), this.window, this.freeze,
+    this.tools = h("div.tools", null, h("h2.unseen", null, "Curves"), h("span.soft", null, "Time"), this.window, this.freeze,
       button("−", zoom(2), "Zoom out"), button("+", zoom(0.5), "Zoom in"), button("◂", move(-0.5), "Earlier"), button("▸", move(0.5), "Later"),
       this.dofs, h("details.menu", null, h("summary", null, "Panels"), this.menu), this.frozen);
   }

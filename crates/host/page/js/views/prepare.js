@@ -1,6 +1,6 @@
 // @ts-check
 /** Before a test: choose, prepare, read verdict and limits, arm. Nothing moves here. */
-import { facts, h, quantity, table, verdictBanner } from "../dom.js";
+import { facts, h, limitTable, quantity, verdictBanner } from "../dom.js";
 import { get, post } from "../api.js";
 import { inControl } from "../lease.js";
 import { attempt, notice } from "../notice.js";
@@ -62,7 +62,7 @@ function prepared(answer, wish) {
     verdictBanner(verdict, "h3"),
     answer.diagnostics?.length > 0 && h("ul", null, answer.diagnostics.map((one) => h("li", null, one.message))),
     facts([["Clock", real ? "real time" : "virtual time"], ["Laboratory", wish.rig ?? "as in the file"], ["Duration", quantity(answer.duration_s, "s")], ["Other values", wish.set.join("; ")], ["File", (answer.version ?? "").slice(0, 12)]]),
-    limits.length ? table("Limits: the test stops by itself when one is exceeded", ["Quantity", "n:Limit"], limits.map(({ name, value, limit, unit }) => [name, quantity(value ?? limit, unit)]))
+    limits.length ? limitTable("Limits: the test stops by itself when one is exceeded", limits)
       : h("div.banner", { "data-level": "bad" }, h("h3", null, "The file declares no limits")),
     h("label", null, read, "I have read the verdict and the limits"),
     unstable && h("label", null, accept, h("strong", null, "The loop is predicted to be unstable. Arm it all the same: the record will say so")),

@@ -39,7 +39,7 @@ export function records(ids) {
 
 function recordCard({ id, title, folder, started, modified_s, bytes, verdict, status, role }, chosen, opened, look) {
   const mark = h("input", { type: "checkbox", checked: chosen.has(id), "aria-label": `Mark ${title || id}`, onchange: () => { mark.checked ? chosen.add(id) : chosen.delete(id); look(); } });
-  return h("li.card", { "aria-current": opened.includes(id) ? "true" : null }, h("div.row", null, mark, h("div", null, h("h2", null, h("a", { href: `#/records/${id}` }, title || id)),
+  return h("li.card", { "aria-current": opened.includes(id) ? "true" : null }, h("div.row.mark", null, mark, h("div", null, h("h2", null, h("a", { href: `#/records/${id}` }, title || id)),
     h("p.soft.small", null, [folder, started ? started.replace("T", " ").slice(0, 19) : moment(modified_s), size(bytes), role !== "loop" && role].filter(Boolean).join(" · ")))),
   h("div.row", null, status && h("span.chip", { "data-level": LEVELS[status] ?? null }, status), verdict && verdictChip(verdict)));
 }
@@ -53,7 +53,7 @@ function single({ record, summary, events = [], duration_s, frames, files = [] }
       ["csv", "mat", "uff"].map((format) => h("button.quiet", { type: "button", onclick: attempt(() => download(`${address}/export?format=${format}`, `${id}.${format}`)) }, `Export ${format.toUpperCase()}`))),
     facts([["Duration", quantity(duration_s, "s")], ["Frames", frames], ["Lost frames", summary?.frames_lost], ["Rate", summary?.rate_hz && quantity(summary.rate_hz, "Hz")], ["Seed", summary?.seed], ["Files", files.join(", ")]]),
     events.length ? h("details", { open: events.length < 12 }, h("summary", null, `Events (${events.length})`), table("", ["n:Time [s]", "What", "Text"], events.slice(0, 300).map(({ time_s, what, text }) => [short(time_s, 5), what, text]))) : "",
-    criteria.length ? table("Criteria", ["", "Quantity", "n:Value"], criteria.map(({ id: name, quantity: what, value, unit }) => [name, what, `${short(value)} ${unit}`])) : "",
+    criteria.length ? table("Criteria", ["Name", "Quantity", "n:Value"], criteria.map(({ id: name, quantity: what, value, unit }) => [name, what, `${short(value)} ${unit}`])) : "",
     peaks.length ? h("details", null, h("summary", null, "Peaks"), table("", ["Quantity", "n:Value", "n:Time [s]"], peaks.map(({ quantity: what, value, unit, time_s }) => [what, quantity(value, unit), short(time_s)]))) : ""].flat();
 }
 
@@ -61,7 +61,7 @@ function single({ record, summary, events = [], duration_s, frames, files = [] }
 function comparison(answers) {
   const names = answers[0].summary?.criteria ?? [];
   const value = ({ summary }, id) => { const found = summary?.criteria?.find((one) => one.id === id); return found ? `${short(found.value)} ${found.unit}` : "–"; };
-  return table("Criteria", ["", "Quantity", ...answers.map(({ record }, i) => `n:${i + 1}: ${record?.id ?? record?.title ?? ""}`)], names.map(({ id, quantity: what }) => [id, what, ...answers.map((answer) => value(answer, id))]));
+  return table("Criteria", ["Name", "Quantity", ...answers.map(({ record }, i) => `n:${i + 1}: ${record?.id ?? record?.title ?? ""}`)], names.map(({ id, quantity: what }) => [id, what, ...answers.map((answer) => value(answer, id))]));
 }
 
 /** Chosen channels of all opened records, one panel for each channel. */
@@ -91,8 +91,8 @@ class Overlay {
     this.plots = this.chosen.map((channel) => {
       const { unit, description } = this.answers[0].channels.find(({ name }) => name === channel);
       const several = this.answers.length > 1;
-      return new TimePlot({ title: several || !description ? channel : `${channel}: ${description}`, quantity: channel, unit, series: this.answers.map(({ record, id }, i) =>
-        ({ channel, name: several ? `${i + 1}: ${record?.title || id}` : channel, role: ROLES[i % ROLES.length], source: () => this.curves[i] })) }, this.view);
+      return new TimePlot({ title: several || !description ? channel : `${channel}: ${description}`, quantity: channel, unit, series: this.answers.map(({ id }, i) =>
+        ({ channel, name: several ? `${i + 1}: ${id}` : channel, role: ROLES[i % ROLES.length], source: () => this.curves[i] })) }, this.view);
     });
     this.place.replaceChildren(...this.plots.map((plot) => plot.element));
     this.#drawAll();

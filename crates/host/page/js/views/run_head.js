@@ -1,9 +1,9 @@
 // @ts-check
 /** State, clock and controls of a test. */
-import { h, say, short, verdictChip } from "../dom.js";
+import { h, plain, say, verdictChip } from "../dom.js";
 import { post } from "../api.js";
 import { inControl } from "../lease.js";
-import { live } from "../live.js";
+import { live, takeRun } from "../live.js";
 import { attempt, confirm } from "../notice.js";
 import { on, state } from "../state.js";
 
@@ -20,7 +20,7 @@ export function runHead() {
   const title = h("h1"), word = h("span.run-state"), clock = h("span.clock"), phase = h("span.soft"), verdict = h("span");
   const progress = h("progress", { "aria-label": "Time of the test", max: 1, value: 0 });
   const buttons = h("div.row"), trip = h("div.banner", { "data-level": "bad", role: "alert", hidden: true }), hint = h("span.soft.small");
-  const said = h("div", { role: "status", class: "small soft" });
+  const said = h("div.unseen", { role: "status" });
   const element = h("div.run-head", null, h("div", null, title, h("div.row.small", null, verdict, phase, said)), h("div.row", null, word, clock, buttons, hint), trip, progress);
   progress.style.flexBasis = "100%";
   trip.style.flexBasis = "100%";
@@ -32,10 +32,11 @@ export function runHead() {
     const [text, level] = STATES[run.state] ?? [run.state, ""];
     const named = `${text}${run.state === "over" && run.trip ? ": tripped" : ""}`;
     say(title, run.title || run.path);
-    say(word, named);
-    word.dataset.level = level;
-    say(phase, `${run.clock === "real" ? "real time" : "virtual time"} · ${short(run.tick_hz, 4)} Hz${run.phase_word ? ` · ${run.phase_word}` : ""}${run.frames_lost ? ` · ${run.frames_lost} frames lost to the record` : ""}${live.lostFrames ? ` · ${live.lostFrames} lost to the view` : ""}`);
-    say(clock, `${run.time_s.toFixed(1)} s of ${short(run.duration_s, 4)} s`);
+    say(word, state.link.stale ? `${named}?` : named);
+    word.title = state.link.stale ? "What the test does now is not known" : "";
+    word.dataset.level = state.link.stale ? "bad" : level;
+    say(phase, `${run.clock === "real" ? "real time" : "virtual time"} · ${plain(run.tick_hz)} Hz${run.phase_word ? ` · ${run.phase_word}` : ""}${run.frames_lost ? ` · ${run.frames_lost} frames lost to the record` : ""}${live.lostFrames ? ` · ${live.lostFrames} lost to the view` : ""}`);
+    say(clock, `${run.time_s.toFixed(1)} s of ${plain(run.duration_s)} s`);
     progress.value = run.duration_s > 0 ? Math.min(1, run.time_s / run.duration_s) : 0;
     const key = [run.can, inControl(), run.state, run.trip?.text, run.message, run.record, run.verdict?.level].join("|");
     if (key === shown) return;
@@ -46,7 +47,7 @@ export function runHead() {
     say(said, run.trip ? "" : `The test is ${text.toLowerCase()}.`);
   };
   draw();
-  return { element, ends: [on("run", draw), on("lease", draw)] };
+  return { element, ends: [on("run", draw), on("lease", draw), on("link", draw)] };
 }
 
 function drawButtons(run, box, hint) {
@@ -56,14 +57,17 @@ function drawButtons(run, box, hint) {
     }) }, label));
   const over = run.state === "over" || run.state === "lost";
   if (over && run.record) controls.push(h("a.button.quiet", { href: `#/records/${run.record}` }, "Open the record"));
-  if (over) controls.push(h("button.quiet", { type: "button", disabled: !inControl(), onclick: attempt(() => post("/api/run/clear")) }, "Next test"));
+  if (over) controls.push(h("button.quiet", { type: "button", disabled: !inControl(), onclick: attempt(async () => {
+    await post("/api/run/clear");
+    takeRun(null);
+  }) }, "Next test"));
   box.replaceChildren(...controls);
   say(hint, controls.some((one) => one.disabled) ? (state.session?.role === "operator" ? "Take control first" : "You watch as a viewer") : "");
 }
 
 function drawTrip(run, box) {
   const words = run.trip ? [h("h2", null, `Tripped at ${run.trip.time_s.toFixed(3)} s: ${run.trip.text}`), h("p.small", null, "The command is held, then ramps to zero. The record says what led to it.")]
-    : run.state === "lost" ? [h("h2", null, "The process of the test has gone"), h("p", null, "Look at the rig: what it does now is up to the laboratory's own watchdog.")]
+    : run.state === "lost" ? [h("h2", null, "The host cannot reach the test"), h("p", null, "Its process lives, and what it does is not known here. Look at the rig. The stop is sent as soon as the test can be reached.")]
       : run.state === "over" && run.exit ? [h("h2", null, `The test ended with exit code ${run.exit}`)] : [];
   if (words.length && run.message && run.state !== "running") words.push(h("pre", { tabindex: 0 }, run.message));
   box.hidden = !words.length;

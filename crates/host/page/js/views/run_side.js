@@ -1,6 +1,6 @@
 // @ts-check
 /** Beside the curves: use of the limits, forecast, parameters, load, events. */
-import { h, say, short } from "../dom.js";
+import { h, plain, say, short } from "../dom.js";
 import { get, post, put } from "../api.js";
 import { inControl } from "../lease.js";
 import { live } from "../live.js";
@@ -43,7 +43,7 @@ function limitBars() {
       if (Number.isFinite(value)) one.most = Math.max(one.most, value);
       one.bar.style.transform = `scaleX(${Math.max(0, Math.min(1, (value || 0) / 100))})`;
       one.bar.dataset.level = value > 90 ? "bad" : value > 70 ? "doubtful" : "good";
-      say(one.text, Number.isFinite(value) ? `${short(value, 3)} %` : "–");
+      say(one.text, Number.isFinite(value) ? `${value.toFixed(1)} %` : "–");
     }
     const [low] = live.curves.newest("forecast");
     const known = live.curves.index.has("forecast");
@@ -68,7 +68,7 @@ function parameterList() {
     }
     list.forEach(({ name, value, target, unit }) => {
       const now = box.querySelector(`[data-now="${CSS.escape(name)}"]`);
-      if (now) say(now, value === target ? `now ${short(value)} ${unit}` : `now ${short(value)} ${unit}, on its way to ${short(target)} ${unit}`);
+      if (now) say(now, value === target ? `now ${plain(value)} ${unit}` : `now ${plain(value)} ${unit}, on its way to ${plain(target)} ${unit}`);
     });
   };
   return { element, draw };
@@ -82,7 +82,7 @@ function parameterRow({ name, target, min, max, unit, rate_per_s }) {
     event.preventDefault();
     await put("/api/run/parameters", { name, value: field.valueAsNumber });
   }) }, h("span", null, name), field, set,
-  h("span.soft", null, h("span", { "data-now": name }), ` · ${short(min)} to ${short(max)} ${unit}, at most ${short(rate_per_s)} per second`));
+  h("span.soft", null, h("span", { "data-now": name }), ` · ${plain(min)} to ${plain(max)} ${unit}, at most ${plain(rate_per_s)} per second`));
 }
 
 /** A load that is fed from a file of the folder. */

@@ -1,6 +1,6 @@
 // @ts-check
 /** The workbench: a file as text, and at every pause what the program thinks of it. */
-import { facts, h, later, quantity, short, table, verdictBanner } from "../dom.js";
+import { facts, h, later, limitTable, quantity, short, table, verdictBanner } from "../dom.js";
 import { ApiError, get, inAddress, post, put } from "../api.js";
 import { Chart } from "../chart.js";
 import { Editor } from "../editor.js";
@@ -37,7 +37,7 @@ class Bench {
     this.status = h("span.soft.small", { role: "status" });
     this.button = h("button", { type: "button", onclick: () => this.save(), title: "Ctrl+S" }, "Save");
     this.judged = h("div.judged.stack");
-    this.chart = new Chart({ title: "Growth over delay", x: { title: "Delay of the transfer system", unit: "s" }, y: { title: "Growth [1/s]" }, lines: [] });
+    this.chart = new Chart({ title: "Damping over delay", x: { title: "Further delay", unit: "s" }, y: { title: "Damping ratio [%]" }, lines: [] });
     /** @type {AbortController | null} */ this.asking = null;
     this.judgeSoon = later(() => this.#judge(), 300);
     const links = h("div.row", null, this.status, this.button, h("a.button.quiet", { href: `#/studies/${inAddress(path)}` }, "Studies"), h("a.button.quiet", { href: `#/run/${inAddress(path)}` }, "Prepare"));
@@ -141,15 +141,17 @@ class Bench {
         ["Critical delay", quantityOr(check.critical_delay_s, "s")], ["Delay of the transfer system", quantityOr(check.transfer_delay_s, "s")],
         ["Step", quantityOr(check.step_s, "s")], ["Ticks", check.ticks], ["DOFs", check.dofs]]),
       delays ? this.#delayChart(delays) : "", modes(check, loop), structure ? h("section", null, h("h2", null, "Structure"), picture(structure)) : "",
-      limits.length ? table("Limits", ["Quantity", "n:Limit"], limits.map(({ name, value, unit }) => [name, quantity(value, unit)])) : h("p", null, "No limits declared: a real test does not start without them."),
+      limits.length ? limitTable("Limits", limits) : h("p", null, "No limits declared: a real test does not start without them."),
       h("p.soft.small", null, `Judged in ${short(took_ms, 3)} ms.`));
     this.chart.draw();
   }
 
-  #delayChart({ delay_s, growth_1_s, critical_s, now_s }) {
-    const marks = [{ y: 0, text: "above: unstable" }, ...(now_s ? [{ x: now_s, text: `now ${quantity(now_s, "s", 3)}` }] : []), ...(critical_s ? [{ x: critical_s, text: `critical ${quantity(critical_s, "s", 3)}` }] : [])];
-    this.chart.set({ title: "Growth of the fastest growing motion over delay", x: { title: "Delay of the transfer system", unit: "s" }, y: { title: "Growth [1/s]" },
-      lines: [{ x: delay_s, y: growth_1_s, role: "desired", name: "growth" }], marks, words: critical_s ? `Unstable above ${quantity(critical_s, "s", 3)}.` : "" });
+  /** The damping of the motions that lose most when the loop is later than declared. */
+  #delayChart({ curves = [], critical_s }) {
+    const lines = curves.map(({ name, points }, i) => ({ x: points.map(([delay]) => delay), y: points.map(([, ratio]) => ratio), role: `other${i % 6}`, name }));
+    const marks = [{ y: 0, text: "below: unstable" }, { x: 0, text: "as declared" }, ...(critical_s ? [{ x: critical_s, text: `unstable from ${quantity(critical_s, "s", 3)}` }] : [])];
+    this.chart.set({ title: "Damping over delay", x: { title: "Further delay", unit: "s" }, y: { title: "Damping ratio [%]" }, lines, marks,
+      words: critical_s ? `Unstable with ${quantity(critical_s, "s", 3)} more delay.` : "Stable in the range shown." });
     return this.chart.element;
   }
 }
