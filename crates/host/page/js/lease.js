@@ -18,6 +18,10 @@ export function installLease() {
   // A browser slows down the clocks of a page that is hidden, but not what the host tells it.
   on("run", () => performance.now() - renewed > 5000 && renew());
   on("session", draw);
+  // Who leaves a test that runs is an operator lost.
+  addEventListener("beforeunload", (event) => {
+    if (inControl() && isActive(state.run)) event.preventDefault();
+  });
   setInterval(renew, 5000);
   if (keys.lease) renew();
   draw();

@@ -82,12 +82,15 @@ function hear(message) {
   }
 }
 
+/** As many buckets as fit into 64 MB. */
+const mostBuckets = (channels) => Math.max(4096, Math.min(65_536, Math.floor(2 ** 23 / Math.max(1, channels))));
+
 let known = "";
 
 /** A run begins, or the stream does: the channels may be others. */
 function hello(message) {
   const same = message.run?.id === known && known && JSON.stringify(message.channels) === JSON.stringify(live.curves.channels);
-  if (!same) live.curves = new Curves(message.channels ?? []);
+  if (!same) live.curves = new Curves(message.channels ?? [], mostBuckets(message.channels?.length ?? 0));
   known = message.run?.id ?? "";
   live.limits = message.limits ?? [];
   expected = -1;

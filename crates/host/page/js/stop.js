@@ -7,7 +7,10 @@ import { byId, h } from "./dom.js";
 import { ApiError, post } from "./api.js";
 import { on, state } from "./state.js";
 
-const AGAIN_MS = 800;
+/** So soon it is said that there is no answer yet. */
+const TELL_MS = 800;
+/** A request that is lost on its way is sent again after this, one that failed at once sooner. */
+const AGAIN_MS = 2500, SOON_MS = 400;
 const LONGEST_MS = 60_000;
 /** @type {{id: string, since: number, presses: number, run: string | undefined, over: boolean} | null} */
 let pending = null;
@@ -37,7 +40,7 @@ function press() {
 async function send(own) {
   const round = new AbortController();
   const limit = setTimeout(() => round.abort(), AGAIN_MS);
-  const begun = performance.now();
+  const tell = setTimeout(() => own.over || unconfirmed(own, "no answer yet."), TELL_MS);
   try {
     const { presses } = await post("/api/run/stop", { press: own.id }, { signal: round.signal });
     if (!own.over) taken(presses);
@@ -45,13 +48,18 @@ async function send(own) {
     if (own.over) return;
     const said = problem instanceof ApiError ? problem : null;
     if (said && said.status >= 400 && said.status < 500 && said.status !== 429) return refused(own, said);
-    const waited = (performance.now() - own.since) / 1000;
-    show("bad", `STOP is not confirmed after ${waited.toFixed(1)} s: ${said ? said.message : "no answer."} Sending again. Use the emergency stop of the laboratory.`);
-    if (waited * 1000 > LONGEST_MS) return void (own.over = true);
-    setTimeout(() => own.over || send(own), Math.max(0, AGAIN_MS - (performance.now() - begun)));
+    if (performance.now() - own.since > LONGEST_MS) return void (own.over = true);
+    unconfirmed(own, said ? said.message : "no answer.");
+    setTimeout(() => own.over || send(own), said ? SOON_MS : 0);
   } finally {
     clearTimeout(limit);
+    clearTimeout(tell);
   }
+}
+
+function unconfirmed(own, why) {
+  const waited = (performance.now() - own.since) / 1000;
+  show("bad", `STOP is not confirmed after ${waited.toFixed(1)} s: ${why} It is sent again until it is. Use the emergency stop of the laboratory.`);
 }
 
 const MEANING = ["", "the command is held, then ramps to zero", "the ramp begins at once", "the command is frozen where it is"];

@@ -16,6 +16,10 @@ const CONTROLS = [
   { name: "resume", label: "Resume", title: "Resume the test?", text: () => "The test goes on from where it was held. The rig moves again.", yes: "Resume" },
 ];
 
+/** What the program's exit codes mean, where the state does not say it. */
+const EXITS = { 3: "The experiment file is wrong", 5: "The record is incomplete", 7: "Not started: the loop is predicted to be unstable", 8: "Stopped by the operator",
+  9: "The load broke off", 10: "The verdict is wrong", 11: "The verdict is unsafe", 12: "The verdict is doubtful", 13: "The loop could not be judged" };
+
 export function runHead() {
   const title = h("h1"), word = h("span.run-state"), clock = h("span.clock"), phase = h("span.soft"), verdict = h("span");
   const progress = h("progress", { "aria-label": "Time of the test", max: 1, value: 0 });
@@ -32,6 +36,7 @@ export function runHead() {
     const [text, level] = STATES[run.state] ?? [run.state, ""];
     const named = `${text}${run.state === "over" && run.trip ? ": tripped" : ""}`;
     say(title, run.title || run.path);
+    trip.dataset.level = run.trip || run.state === "lost" || run.exit !== 8 ? "bad" : "doubtful";
     say(word, state.link.stale ? `${named}?` : named);
     word.title = state.link.stale ? "What the test does now is not known" : "";
     word.dataset.level = state.link.stale ? "bad" : level;
@@ -68,7 +73,7 @@ function drawButtons(run, box, hint) {
 function drawTrip(run, box) {
   const words = run.trip ? [h("h2", null, `Tripped at ${run.trip.time_s.toFixed(3)} s: ${run.trip.text}`), h("p.small", null, "The command is held, then ramps to zero. The record says what led to it.")]
     : run.state === "lost" ? [h("h2", null, "The host cannot reach the test"), h("p", null, "Its process lives, and what it does is not known here. Look at the rig. The stop is sent as soon as the test can be reached.")]
-      : run.state === "over" && run.exit ? [h("h2", null, `The test ended with exit code ${run.exit}`)] : [];
+      : run.state === "over" && run.exit ? [h("h2", null, EXITS[run.exit] ?? `The test ended with exit code ${run.exit}`)] : [];
   if (words.length && run.message && run.state !== "running") words.push(h("pre", { tabindex: 0 }, run.message));
   box.hidden = !words.length;
   box.replaceChildren(...words);
