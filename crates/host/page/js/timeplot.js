@@ -5,7 +5,7 @@
  * columns are drawn.
  */
 import { colour, drawAxes, fit, letters, ROLES, thickness } from "./axes.js";
-import { h, say, scale, short } from "./dom.js";
+import { h, say, scale } from "./dom.js";
 
 /**
  * @typedef {import("./curves.js").Curves} Curves
@@ -264,13 +264,16 @@ export class TimePlot {
   /** The values beside the names: at the cursor, or the newest. */
   tellValues() {
     const { factor = 1, unit = "" } = this.shown ?? {};
+    // As many digits as the axis has room for: they do not jump about.
+    const most = Math.max(Math.abs(this.range[0]), Math.abs(this.range[1])) * factor;
+    const digits = most > 0 ? Math.max(0, Math.min(6, 3 - Math.floor(Math.log10(most)))) : 2;
     for (const { output, channel, source, hidden } of this.plan.series) {
       const curves = source(), own = curves.values[curves.index.get(channel) ?? -1];
       const i = this.view.cursor === null ? curves.count - 1 : curves.at(this.view.cursor);
       const there = own && i >= 0 && !hidden;
       const [low, high] = there ? [own[2 * i], own[2 * i + 1]] : [NaN, NaN];
       const value = Math.abs(high) >= Math.abs(low) ? high : low;
-      say(output, there ? `${short(value * factor, 3)} ${unit}` : "");
+      say(output, there && Number.isFinite(value) ? `${(value * factor).toFixed(digits).replace("-", "−")} ${unit}` : there ? "–" : "");
     }
   }
 

@@ -64,6 +64,12 @@ function comparison(answers) {
   return table("Criteria", ["Name", "Quantity", ...answers.map(({ record }, i) => `n:${i + 1}: ${record?.id ?? record?.title ?? ""}`)], names.map(({ id, quantity: what }) => [id, what, ...answers.map((answer) => value(answer, id))]));
 }
 
+/** The colour that a quantity has everywhere. */
+function roleOf(channel) {
+  const first = channel.split(".")[0];
+  return first === "force" ? "measured" : ["desired", "command", "achieved", "measured", "reference"].includes(first) ? first : "ink";
+}
+
 /** Chosen channels of all opened records, one panel for each channel. */
 class Overlay {
   constructor(answers) {
@@ -92,7 +98,7 @@ class Overlay {
       const { unit, description } = this.answers[0].channels.find(({ name }) => name === channel);
       const several = this.answers.length > 1;
       return new TimePlot({ title: several || !description ? channel : `${channel}: ${description}`, quantity: channel, unit, series: this.answers.map(({ id }, i) =>
-        ({ channel, name: several ? `${i + 1}: ${id}` : channel, role: ROLES[i % ROLES.length], source: () => this.curves[i] })) }, this.view);
+        ({ channel, name: several ? `${i + 1}: ${id}` : channel, role: several ? ROLES[i % ROLES.length] : roleOf(channel), source: () => this.curves[i] })) }, this.view);
     });
     this.place.replaceChildren(...this.plots.map((plot) => plot.element));
     this.#drawAll();
