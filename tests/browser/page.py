@@ -63,6 +63,11 @@ def a_wrong_token_is_refused(browser, address):
     assert "token" not in browser.run("return location.hash"), "the token stays in the address"
 
 
+def no_peak_is_hidden(browser):
+    wrong = browser.later(open(os.path.dirname(os.path.abspath(__file__)) + "/curves.js").read())
+    assert not wrong, f"the store of curves: {wrong}"
+
+
 def an_error_is_shown_and_mended(browser):
     goes(browser, "edit/" + FILE)
     wait(lambda: browser.text(".judged h2") in ("Sound", "Doubtful", "Unsafe"), "the verdict of a good file")
@@ -179,6 +184,7 @@ def main():
         enters(browser, operator)
         wait(lambda: browser.run("return document.querySelectorAll('.card .chip').length") == 2, "both experiments have a verdict")
         accessible(browser, "experiments")
+        no_peak_is_hidden(browser)
         an_error_is_shown_and_mended(browser)
         control_is_taken(browser, "Anna")
         wait(lambda: "Control: you" in browser.text("#lease"), "control is taken")
