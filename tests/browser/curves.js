@@ -36,6 +36,12 @@ import("/js/curves.js").then(({ Curves, decode }) => {
   claim(rising(broken) && broken.count === 60, `history and stream make ${broken.count} buckets`);
   claim(broken.range("a", 3, 3.1)[1] === 7, "what was missed is not taken from the history");
 
+  // What the stream has brought beyond the history stays.
+  const ahead = new Curves(channel);
+  ahead.add(decode(message(1, 0, steps(0, 40, 0.25), () => 1)));
+  ahead.add(decode(message(2, 0, steps(0, 10, 0.5), () => 7)));
+  claim(rising(ahead) && ahead.count === 31 && ahead.end === 10, `stream beyond the history makes ${ahead.count} buckets to ${ahead.end}`);
+
   claim(decode(new ArrayBuffer(10)) === null && decode(message(3, 0, [0], () => 0)) === null, "nonsense is taken for a message");
   const short = message(1, 0, steps(0, 4), () => 1);
   claim(decode(short.slice(0, short.byteLength - 4)) === null, "a message that was cut off is taken");
