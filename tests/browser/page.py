@@ -16,24 +16,25 @@ FILE, TRIPS = "frame/experiment.toml", "trips/experiment.toml"
 
 
 def serve():
-    """The host of a folder with two experiments; its process and the addresses for operator and viewer."""
-    folder = tempfile.mkdtemp(prefix="page-")
+    """The host of a folder with two experiments: its process, what it keeps on the disk, the addresses for operator and viewer."""
+    own = tempfile.mkdtemp(prefix="page-")
+    folder = own + "/experiments"
+    os.mkdir(folder)
     for name, example in [("frame", "12-phases-and-host"), ("trips", "05-stopped-in-time")]:
         os.mkdir(f"{folder}/{name}")
         text = open(f"{ROOT}/examples/{example}/experiment.toml").read()
         # Long enough to be held, resumed and stopped by hand.
         text = text.replace('duration = "8 s"', 'duration = "120 s"').replace('duration = "10 s"', 'duration = "120 s"')
         open(f"{folder}/{name}/experiment.toml", "w").write(text + PATIENT)
-    said = open(folder + "/../" + os.path.basename(folder) + ".txt", "w+")
-    process = subprocess.Popen([PROGRAM, "serve", folder, "--listen", "127.0.0.1:0"], stdout=said, stderr=said)
+    with open(own + "/said.txt", "w") as said:
+        process = subprocess.Popen([PROGRAM, "serve", folder, "--listen", "127.0.0.1:0"], stdout=said, stderr=said)
 
     def addresses():
-        said.flush()
         return re.findall(r"http://\S+#token=\S+", open(said.name).read())
     wait(lambda: len(addresses()) >= 2 or process.poll() is not None, "the host says where it is")
     if process.poll() is not None:
         raise AssertionError("the host ends: " + open(said.name).read())
-    return process, folder, addresses()[:2]
+    return process, own, addresses()[:2]
 
 
 def enters(browser, address):
@@ -176,7 +177,7 @@ def main():
     if not found():
         print("SKIPPED: the page in a browser: chromium and chromedriver are not both here (Debian: apt install chromium chromium-driver)")
         return
-    process, folder, (operator, viewer) = serve()
+    process, own, (operator, viewer) = serve()
     driver = Driver()
     try:
         browser = driver.open()
@@ -199,7 +200,7 @@ def main():
         driver.close()
         process.terminate()
         process.wait()
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(own, ignore_errors=True)
 
 
 try:

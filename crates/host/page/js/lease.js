@@ -1,6 +1,6 @@
 // @ts-check
 /** Control of the test: one operator at a time, with hand-over. */
-import { byId, h, say } from "./dom.js";
+import { byId, h } from "./dom.js";
 import { ApiError, keys, post, put, remove } from "./api.js";
 import { ask, attempt, confirm, notice } from "./notice.js";
 import { isActive, on, state, tell } from "./state.js";
@@ -120,12 +120,4 @@ function draw() {
     ...(mine ? [asked && h("strong", null, `${asked} asks for control`), asked && button(`Hand over to ${asked}`, give, false), button("Release", release)]
       : waiting ? [h("span.beat", null, "asked …"), button("Stop asking", stopAsking)]
         : [button(holder ? "Ask for control" : "Take control", take, !!holder)]).filter(Boolean));
-}
-
-/** Words for a button that needs control. */
-export function needsControl(button) {
-  const allowed = inControl();
-  button.disabled = !allowed;
-  button.title = allowed ? "" : "Take control first";
-  say(button, button.textContent);
 }

@@ -12,8 +12,8 @@ const BEAT_MS = 2000, QUIET_MS = 4500;
 export const live = {
   curves: new Curves([]),
   /** @type {{channel: string, name: string, limit: number, unit: string, use: string}[]} */ limits: [],
-  missed: 0,
-  lostFrames: 0,
+  /** Messages that this viewer was too slow for. */ missed: 0,
+  /** Frames that the host has not got from the loop. */ lostFrames: 0,
   /** Messages in the last second. */ rate: 0,
 };
 

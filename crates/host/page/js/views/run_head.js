@@ -40,7 +40,7 @@ export function runHead() {
     say(word, state.link.stale ? `${named}?` : named);
     word.title = state.link.stale ? "What the test does now is not known" : "";
     word.dataset.level = state.link.stale ? "bad" : level;
-    say(phase, `${run.clock === "real" ? "real time" : "virtual time"} · ${plain(run.tick_hz)} Hz${run.phase_word ? ` · ${run.phase_word}` : ""}${run.frames_lost ? ` · ${run.frames_lost} frames lost to the record` : ""}${live.lostFrames ? ` · ${live.lostFrames} lost to the view` : ""}`);
+    say(phase, `${run.clock === "real" ? "real time" : "virtual time"} · ${plain(run.tick_hz)} Hz${run.phase_word ? ` · ${run.phase_word}` : ""}${unseen(run)}`);
     say(clock, `${run.time_s.toFixed(1)} s of ${plain(run.duration_s)} s`);
     progress.value = run.duration_s > 0 ? Math.min(1, run.time_s / run.duration_s) : 0;
     const key = [run.can, inControl(), run.state, run.trip?.text, run.message, run.record, run.verdict?.level].join("|");
@@ -53,6 +53,12 @@ export function runHead() {
   };
   draw();
   return { element, ends: [on("run", draw), on("lease", draw), on("link", draw)] };
+}
+
+/** What the curves lack; the record has every frame. */
+function unseen(run) {
+  const frames = Math.max(run.frames_lost ?? 0, live.lostFrames);
+  return `${frames ? ` · ${frames} frames not drawn` : ""}${live.missed ? ` · ${live.missed} messages missed by this viewer` : ""}`;
 }
 
 function drawButtons(run, box, hint) {
