@@ -6,6 +6,8 @@ import { isActive, state, tell } from "./state.js";
 
 /** No numbers of an active test for so long, and the picture is called stale. */
 const STALE_MS = 700;
+/** The host tells of an active test each second. */
+const WORD_MS = 2500;
 /** Without an active test the host is asked now and then. */
 const BEAT_MS = 2000, QUIET_MS = 4500;
 
@@ -119,13 +121,19 @@ function event(message) {
   tell("events", state.events);
 }
 
+/** Whether numbers must come: in virtual time the clock of the loop stands still while it waits or is held. */
+function isFlowing(run) {
+  const moves = run?.state === "running" || run?.state === "stopping";
+  return moves || (run?.clock === "real" && (run.state === "armed" || run.state === "held"));
+}
+
 /** How old the picture is, in words; told whenever that changes. */
 function judge() {
   const now = performance.now();
   const open = socket?.readyState === WebSocket.OPEN;
-  const moving = isActive(state.run) && state.run?.state !== "starting";
-  const silent = moving ? Math.max(now - numbers, now - heard) : now - heard;
-  const late = moving ? silent > STALE_MS : silent > QUIET_MS;
+  const flowing = isFlowing(state.run);
+  const silent = flowing ? Math.max(now - numbers, now - heard) : now - heard;
+  const late = silent > (flowing ? STALE_MS : isActive(state.run) ? WORD_MS : QUIET_MS);
   let level = "good", text = "Live", stale = false;
   if (!open) {
     [level, stale] = ["bad", true];
@@ -133,7 +141,7 @@ function judge() {
     if (refusedWhy) text += `: ${refusedWhy}`;
   } else if (late) {
     [level, stale, text] = ["bad", true, `No data for ${(silent / 1000).toFixed(1)} s`];
-  } else if (moving) text = `Live, ${live.rate} per s`;
+  } else if (flowing) text = `Live, ${live.rate} per s`;
   const link = { open, level, text, stale };
   const changed = JSON.stringify(link) !== JSON.stringify(state.link);
   state.link = link;
