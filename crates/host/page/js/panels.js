@@ -20,7 +20,8 @@ export function panels(channels, limits, dof, view, chosen) {
   const there = new Map(channels.map((channel) => [channel.name, channel]));
   const unit = (name) => there.get(name)?.unit ?? "";
   const list = (pairs) => pairs.filter(([name]) => there.has(name)).map(([channel, name, role]) => ({ channel, name, role, source }));
-  const bounds = (channel) => limits.filter((one) => one.channel === channel).flatMap(({ name, limit }) =>
+  // A limit of a rate or a difference is told beside the channel it is formed from.
+  const bounds = (channel) => limits.filter((one) => one.channel === channel && one.name === channel.split(".")[0]).flatMap(({ name, limit }) =>
     [{ value: limit, text: `limit of ${name}` }, { value: -limit, text: "" }]);
   const time = (id, title, quantity, of, series, more = {}) =>
     series.length ? [{ id, title, panel: new TimePlot({ title, quantity, unit: unit(of), series, ...more }, view) }] : [];

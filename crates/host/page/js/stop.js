@@ -14,6 +14,7 @@ const AGAIN_MS = 2500, SOON_MS = 400;
 const LONGEST_MS = 60_000;
 /** @type {{id: string, since: number, presses: number, run: string | undefined, over: boolean} | null} */
 let pending = null;
+let hide = 0;
 
 export function installStop() {
   byId("stop").addEventListener("click", press);
@@ -79,6 +80,8 @@ function refused(own, problem) {
 
 function show(level, text) {
   const box = byId("stop-state");
+  clearTimeout(hide);
+  if (level !== "bad") hide = window.setTimeout(() => { box.hidden = true; }, 20_000);
   if (level) box.dataset.level = level;
   else delete box.dataset.level;
   box.hidden = false;

@@ -50,7 +50,9 @@ export class TimePlot {
     this.place = h("div.plot", null, this.back, this.front, this.line, this.drag);
     this.legend = h("div.legend", null, plan.series.map((series) => this.#entry(series)));
     this.element = h("figure.panel", { "aria-label": plan.title }, h("figcaption", null, h("h3", null, plan.title), this.legend), this.place);
-    this.range = [0, 0];
+    this.range = [0, 1];
+    this.isEmpty = true;
+    this.versions = "";
     this.seen = -Infinity;
     this.looked = 0;
     this.told = 0;
@@ -76,7 +78,7 @@ export class TimePlot {
   forget() {
     this.picture = null;
     this.behind = "";
-    this.range = [0, 0];
+    this.isEmpty = true;
     this.seen = -Infinity;
   }
 
@@ -109,7 +111,9 @@ export class TimePlot {
   #findRange(from, to, now) {
     const { fixed, series, limits = [], least = 0, most = Infinity } = this.plan;
     if (fixed) return void (this.range = fixed);
-    const whole = !(this.range[1] > this.range[0]) || now - this.looked > 1000 || this.view.span !== null || to < this.seen;
+    // After a history has come, older buckets are others than were looked at.
+    const versions = this.sources.map((one) => one.version).join();
+    const whole = this.isEmpty || versions !== this.versions || now - this.looked > 1000 || this.view.span !== null || to < this.seen;
     if (whole) this.looked = now;
     let [low, high] = [Infinity, -Infinity];
     for (const one of series) {
@@ -118,9 +122,14 @@ export class TimePlot {
       if (a < low) low = a;
       if (b > high) high = b;
     }
-    this.seen = to;
+    [this.seen, this.versions] = [to, versions];
     high = Math.min(high, most);
-    if (!(high >= low)) return void (this.range[1] > this.range[0] || (this.range = [0, 1]));
+    if (!(high >= low)) {
+      if (this.isEmpty) this.range = [0, 1];
+      return;
+    }
+    const first = this.isEmpty;
+    this.isEmpty = false;
     // What does not change is drawn in the middle; what cannot be negative above zero.
     const half = Math.max(least, 1e-12 * Math.abs(high)) / 2;
     if (high - low < 2 * half) [low, high] = low >= 0 && low < half ? [0, 2 * half] : [(low + high) / 2 - half, (low + high) / 2 + half];
@@ -131,7 +140,7 @@ export class TimePlot {
     }
     const room = 0.08 * (high - low);
     const [oldLow, oldHigh] = this.range;
-    const fits = low >= oldLow && high <= oldHigh && (!whole || high - low > 0.45 * (oldHigh - oldLow));
+    const fits = !first && low >= oldLow && high <= oldHigh && (!whole || high - low > 0.45 * (oldHigh - oldLow));
     if (!fits) {
       this.range = whole ? [low - room, high + room] : [low < oldLow ? low - room : oldLow, high > oldHigh ? high + room : oldHigh];
       this.picture = null;
@@ -162,7 +171,7 @@ export class TimePlot {
     ctx.strokeStyle = ctx.fillStyle = colour("ink");
     ctx.textAlign = "right";
     for (const { value, text } of this.plan.limits ?? []) {
-      if (value < low || value > high) continue;
+      if (value < low || value > high || this.isEmpty) continue;
       const at = Math.round(py(value)) + 0.5;
       ctx.beginPath();
       ctx.moveTo(box.left, at);
@@ -219,11 +228,13 @@ export class TimePlot {
   #shade(ctx, { left, top, bottom, per, first }, begin, last, curves) {
     const phase = curves?.values[curves.index.get("phase") ?? -1];
     if (!curves?.count) return;
+    const trip = this.view.events.find(({ what }) => what === "trip")?.time_s ?? Infinity;
     for (let k = begin; k < last; k++) {
       const time = (k + 0.5) * per, i = curves.at(time);
       if (i < 0 || time > curves.end) continue;
+      const phased = phase && phase[2 * i + 1] > 0 && time < trip;
       const missing = time > curves.begin[i] + 1.5 * curves.long[i];
-      if (!missing && !(phase && phase[2 * i + 1] > 0)) continue;
+      if (!missing && !phased) continue;
       ctx.fillStyle = missing ? colour("line") : colour("phase");
       ctx.fillRect(left + k - first, top, 1, bottom - top);
     }
@@ -233,7 +244,7 @@ export class TimePlot {
     const curves = series.source(), own = curves.values[curves.index.get(series.channel) ?? -1];
     if (!own || !curves.count) return;
     const style = ROLES[series.role] ?? ROLES.ink, wide = ratio * thickness(), thick = Math.max(1, Math.round(style.width * wide));
-    const dash = style.dash?.map((n) => Math.round(n * wide));
+    const dash = this.plan.series.length > 1 && style.dash?.map((n) => Math.round(n * wide));
     const [low, high] = this.range, tall = bottom - top, factor = tall / (high - low);
     ctx.fillStyle = colour(series.role);
     let i = Math.max(0, curves.at(Math.max(begin - 1, first) * per)), above = NaN, below = NaN;

@@ -55,6 +55,13 @@ function running() {
     if (!wanted) requestAnimationFrame(frame);
     wanted = true;
   };
+  // The newest values are told a little later than they are drawn: once more when nothing comes after them.
+  let trail = 0;
+  const came = () => {
+    clearTimeout(trail);
+    trail = window.setTimeout(redraw, 1200);
+    redraw();
+  };
   view.changed = () => { shelf.drawTools(); redraw(); };
   const stale = () => {
     const run = state.run, old = state.link.stale && (isActive(run) || !state.link.open);
@@ -63,7 +70,7 @@ function running() {
       else delete box.dataset.stale;
     }
   };
-  const ends = [on("curves", redraw), on("hello", () => shelf.build()), on("link", stale),
+  const ends = [on("curves", came), () => clearTimeout(trail), on("hello", () => shelf.build()), on("link", stale),
     on("events", (events) => { view.events = events; redraw(); }), on("latency", (latency) => shelf.latency(latency)),
     on("theme", () => { shelf.forget(); redraw(); }), ...head.ends, ...beside.ends];
   const observer = new ResizeObserver(redraw);
@@ -155,7 +162,7 @@ class Shelf {
   }
 
   #arrange() {
-    const shown = this.all.filter(({ id }) => !this.hidden.has(id) && (id !== "latency" || state.run?.clock === "real"));
+    const shown = this.all.filter(({ id }) => !this.hidden.has(id) && (id !== "latency" || state.latency));
     this.place.replaceChildren(...shown.map(({ panel }) => panel.element));
     if (!live.curves.channels.length) this.place.append(h("p.soft", null, "No numbers yet."));
     for (const { panel } of shown) this.seen.observe(panel.element);
@@ -163,7 +170,9 @@ class Shelf {
   }
 
   latency(latency) {
-    this.all.find(({ id }) => id === "latency")?.panel.set(latencyPlan(latency));
+    const own = this.all.find(({ id }) => id === "latency")?.panel;
+    own?.set(latencyPlan(latency));
+    if (latency && !own?.element.isConnected && !this.hidden.has("latency")) this.#arrange();
   }
 
   forget() {

@@ -34,14 +34,14 @@ export function runHead() {
     const run = state.run;
     if (!run) return;
     const [text, level] = STATES[run.state] ?? [run.state, ""];
-    const named = `${text}${run.state === "over" && run.trip ? ": tripped" : ""}`;
+    const named = `${text}${run.state === "over" && isStopped(run) ? ": stopped" : run.state === "over" && run.trip ? ": tripped" : ""}`;
     say(title, run.title || run.path);
-    trip.dataset.level = run.trip || run.state === "lost" || run.exit !== 8 ? "bad" : "doubtful";
+    trip.dataset.level = isStopped(run) ? "doubtful" : "bad";
     say(word, state.link.stale ? `${named}?` : named);
     word.title = state.link.stale ? "What the test does now is not known" : "";
     word.dataset.level = state.link.stale ? "bad" : level;
     say(phase, `${run.clock === "real" ? "real time" : "virtual time"} · ${plain(run.tick_hz)} Hz${run.phase_word ? ` · ${run.phase_word}` : ""}${unseen(run)}`);
-    say(clock, `${run.time_s.toFixed(1)} s of ${plain(run.duration_s)} s`);
+    say(clock, `${run.time_s.toFixed(1)} s of ${plain(Number(run.duration_s.toPrecision(3)))} s`);
     progress.value = run.duration_s > 0 ? Math.min(1, run.time_s / run.duration_s) : 0;
     const key = [run.can, inControl(), run.state, run.trip?.text, run.message, run.record, run.verdict?.level].join("|");
     if (key === shown) return;
@@ -54,6 +54,9 @@ export function runHead() {
   draw();
   return { element, ends: [on("run", draw), on("lease", draw), on("link", draw)] };
 }
+
+/** Whether an operator has ended the test. */
+const isStopped = (run) => run.exit === 8 || (run.presses > 0 && /operator/.test(run.trip?.text ?? ""));
 
 /** What the curves lack; the record has every frame. */
 function unseen(run) {
@@ -77,10 +80,11 @@ function drawButtons(run, box, hint) {
 }
 
 function drawTrip(run, box) {
-  const words = run.trip ? [h("h2", null, `Tripped at ${run.trip.time_s.toFixed(3)} s: ${run.trip.text}`), h("p.small", null, "The command is held, then ramps to zero. The record says what led to it.")]
+  const words = isStopped(run) ? [h("h2", null, `Stopped by the operator${run.trip ? ` at ${run.trip.time_s.toFixed(2)} s` : ""}`)]
+    : run.trip ? [h("h2", null, `Tripped at ${run.trip.time_s.toFixed(3)} s: ${run.trip.text}`), h("p.small", null, "The command is held, then ramps to zero. The record says what led to it.")]
     : run.state === "lost" ? [h("h2", null, "The host cannot reach the test"), h("p", null, "Its process lives, and what it does is not known here. Look at the rig. The stop is sent as soon as the test can be reached.")]
       : run.state === "over" && run.exit ? [h("h2", null, EXITS[run.exit] ?? `The test ended with exit code ${run.exit}`)] : [];
-  if (words.length && run.message && run.state !== "running") words.push(h("pre", { tabindex: 0 }, run.message));
+  if (words.length && run.message && !isStopped(run) && run.exit !== 4) words.push(h("pre", { tabindex: 0 }, run.message));
   box.hidden = !words.length;
   box.replaceChildren(...words);
 }

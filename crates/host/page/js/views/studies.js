@@ -71,9 +71,12 @@ function startForm(path, started) {
 
 const LEVELS = { done: "good", failed: "bad", running: "doubtful" };
 
-function studyCard({ id, kind, path, state: now, started_s, took_s }, current, choose) {
+/** Exit codes of a command that has no result. */
+const WRONG = [1, 2, 3, 13];
+
+function studyCard({ id, kind, path, state: now, started_s, took_s, exit }, current, choose) {
   return h("li.card", { "aria-current": current ? "true" : null }, h("div", null, h("h2", null, `${kind} of ${path}`), h("p.soft.small", null, `${moment(started_s)}${took_s ? ` · ${quantity(took_s, "s", 3)}` : ""}`)),
-    h("div.row", null, h("span.chip", { "data-level": LEVELS[now] ?? null }, now), h("button.quiet", { type: "button", onclick: () => choose(id), "aria-label": `Show the ${kind} of ${path}` }, "Show")));
+    h("div.row", null, h("span.chip", { "data-level": WRONG.includes(exit) ? "bad" : LEVELS[now] ?? null }, now), h("button.quiet", { type: "button", onclick: () => choose(id), "aria-label": `Show the ${kind} of ${path}` }, "Show")));
 }
 
 /** One study: asked again from the last event on, so that results grow. */
