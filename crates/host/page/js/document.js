@@ -16,7 +16,7 @@ const text = (value) => (typeof value === "number" ? (Number.isInteger(value) ? 
 /** Values on one line: a plain one, or a table of a few plain ones. */
 const inline = (value) => isPlain(value) ? text(value)
   : Array.isArray(value) ? (value.every(isPlain) ? value.slice(0, 8).map(text).join(", ") + (value.length > 8 ? " …" : "") : `${value.length} entries`)
-    : Object.entries(value).filter(([, one]) => isPlain(one)).map(([key, one]) => `${words(key)}: ${text(one)}`).join("; ");
+    : Object.entries(value).filter(([, one]) => isPlain(one) && one !== null).map(([key, one]) => `${words(key)}: ${text(one)}`).join("; ");
 
 /** @param {any} value @param {string} title @returns {any} */
 export function documentOf(value, title = "", depth = 0) {

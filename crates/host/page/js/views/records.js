@@ -7,7 +7,8 @@ import { attempt, notice } from "../notice.js";
 import { on } from "../state.js";
 import { TimePlot, TimeView } from "../timeplot.js";
 
-const ROLES = ["desired", "measured", "achieved", "error", "other0", "other1", "other2", "other3"];
+/** Of records over each other: colours that stand for no quantity. */
+const ROLES = ["other0", "other1", "other2", "other3", "other4", "other5"];
 const LEVELS = { completed: "good", tripped: "bad", incomplete: "doubtful" };
 
 /** @param {string} ids of the records opened, with commas between them @returns {any} */
@@ -57,11 +58,11 @@ function single({ record, summary, events = [], duration_s, frames, files = [] }
     peaks.length ? h("details", null, h("summary", null, "Peaks"), table("", ["Quantity", "n:Value", "n:Time [s]"], peaks.map(({ quantity: what, value, unit, time_s }) => [what, quantity(value, unit), short(time_s)]))) : ""].flat();
 }
 
-/** The criteria of several records beside each other. */
+/** The criteria of several records beside each other, by what they are of: the numbering depends on the structure. */
 function comparison(answers) {
-  const names = answers[0].summary?.criteria ?? [];
-  const value = ({ summary }, id) => { const found = summary?.criteria?.find((one) => one.id === id); return found ? `${short(found.value)} ${found.unit}` : "–"; };
-  return table("Criteria", ["Name", "Quantity", ...answers.map(({ record }, i) => `n:${i + 1}: ${record?.id ?? record?.title ?? ""}`)], names.map(({ id, quantity: what }) => [id, what, ...answers.map((answer) => value(answer, id))]));
+  const names = [...new Set(answers.flatMap(({ summary }) => (summary?.criteria ?? []).map((one) => one.quantity)))];
+  const value = ({ summary }, name) => { const found = summary?.criteria?.find((one) => one.quantity === name); return found ? `${short(found.value)} ${found.unit}` : "–"; };
+  return table("Criteria", ["Quantity", ...answers.map(({ record }, i) => `n:${i + 1}: ${record?.id ?? record?.title ?? ""}`)], names.map((name) => [name, ...answers.map((answer) => value(answer, name))]));
 }
 
 /** The colour that a quantity has everywhere. */

@@ -1,7 +1,7 @@
 // @ts-check
 /** Studies: the program's own commands, started from here, with their progress and growing results. */
 import { h, moment, quantity, say } from "../dom.js";
-import { download, get, openTicket, post, remove } from "../api.js";
+import { download, get, openTicket, post, remove, request } from "../api.js";
 import { Chart } from "../chart.js";
 import { documentOf, words } from "../document.js";
 import { attempt, notice } from "../notice.js";
@@ -140,6 +140,16 @@ class Detail {
       lines: [{ x: this.rows.map((row) => row[x] ?? NaN), y: this.rows.map((row) => row[y] ?? NaN), role: "measured", name: "results", points: true }] });
   }
 
+  /** A figure that the command has drawn, fetched with the token. */
+  #picture(name) {
+    const image = h("img.figure", { alt: `Figure ${name} of the study` });
+    request("GET", `/api/studies/${this.id}/files/${encodeURIComponent(name)}`).then((answer) => answer.blob()).then((blob) => {
+      image.src = URL.createObjectURL(new Blob([blob], { type: "image/svg+xml" }));
+      image.addEventListener("load", () => URL.revokeObjectURL(image.src), { once: true });
+    }, notice);
+    return image;
+  }
+
   #finish(study, active) {
     const operator = state.session?.role === "operator";
     this.line.replaceChildren(...[
@@ -147,7 +157,7 @@ class Detail {
       ...(study.files ?? []).flatMap((name) => [
         /\.html$/.test(name) && h("button", { type: "button", onclick: attempt(() => openTicket(() => post(`/api/studies/${this.id}/page`, { name }))) }, `Open ${name}`),
         h("button.quiet", { type: "button", onclick: attempt(() => download(`/api/studies/${this.id}/files/${encodeURIComponent(name)}`, name)) }, `Download ${name}`)])].filter(Boolean));
-    this.result.replaceChildren(...[study.message && h("pre", { tabindex: 0 }, study.message), study.result && h("h3", null, "Result"), study.result && documentOf(study.result)].filter(Boolean));
+    this.result.replaceChildren(...[study.message && h("pre", { tabindex: 0 }, study.message), ...(study.files ?? []).filter((name) => name.endsWith(".svg")).map((name) => this.#picture(name)), study.result && h("h3", null, "Result"), study.result && documentOf(study.result)].filter(Boolean));
     this.chart.draw();
   }
 }
