@@ -90,6 +90,8 @@ class Detail {
     this.progress = h("progress", { "aria-label": "Progress" });
     this.words = h("p", { role: "status" });
     this.log = h("ul");
+    this.counts = h("p");
+    /** @type {Map<string, number>} how many variants ended how */ this.tally = new Map();
     this.result = h("div");
     this.axes = h("div.row", { hidden: true });
     this.x = h("select", { "aria-label": "Along x", onchange: () => this.#draw() });
@@ -97,7 +99,7 @@ class Detail {
     this.axes.append("Along x", this.x, "along y", this.y);
     this.chart = new Chart({ title: "Results so far", x: { title: "" }, y: { title: "" }, lines: [] });
     this.chart.element.hidden = true;
-    this.element = h("section.stack", null, this.title, this.line, this.progress, this.words, this.axes, this.chart.element, this.result, this.log);
+    this.element = h("section.stack", null, this.title, this.line, this.progress, this.words, this.counts, this.axes, this.chart.element, this.result, this.log);
     this.shown = "";
   }
 
@@ -119,9 +121,13 @@ class Detail {
 
   #take(events) {
     for (const { kind, data } of events) {
-      if (kind === "point" || kind === "variant") this.rows.push(flat(data));
+      if (kind === "point" || kind === "variant") {
+        this.rows.push(flat(data));
+        if (data?.status) this.tally.set(data.status, (this.tally.get(data.status) ?? 0) + 1);
+      }
       else if (kind !== "stage") this.log.append(h("li", null, `${kind}: ${data?.text ?? data?.message ?? (typeof data === "string" ? data : JSON.stringify(data))}`));
     }
+    say(this.counts, [...this.tally].map(([status, count]) => `${count} ${status}`).join(", "));
     if (!events.length || !this.rows.length) return;
     const keys = Object.keys(this.rows[0]);
     if (this.x.childElementCount !== keys.length) {
@@ -167,6 +173,7 @@ function flat(data, before = "", into = {}) {
   for (const [key, value] of Object.entries(data ?? {})) {
     const name = before + key;
     if (typeof value === "number") into[name] = value;
+    else if (Array.isArray(value)) value.slice(0, 6).forEach((one, i) => typeof one === "number" && (into[value.length > 1 ? `${i + 1}: ${name}` : name] = one));
     else if (value && typeof value === "object" && !before) flat(value, name + " ", into);
   }
   return into;
