@@ -27,6 +27,16 @@ export function studies(path) {
     chosen = id;
     load();
   };
+  let drawn = "";
+  /** Draws the cards where something changed; who stands on a button stays on it. */
+  const drawList = (all) => {
+    const key = JSON.stringify([chosen, all.map(({ id, state: now }) => [id, now])]);
+    if (key === drawn) return;
+    drawn = key;
+    const at = list.contains(document.activeElement) ? document.activeElement?.getAttribute("data-id") : null;
+    list.replaceChildren(...all.map((study) => studyCard(study, study.id === chosen, choose)));
+    if (at) list.querySelector(`[data-id="${CSS.escape(at)}"]`)?.focus();
+  };
   const load = async () => {
     clearTimeout(timer);
     let active = false;
@@ -35,7 +45,7 @@ export function studies(path) {
       if (!open) return;
       chosen ||= all[0]?.id ?? "";
       active = all.some((study) => study.state === "running" || study.state === "queued");
-      if (!list.contains(document.activeElement)) list.replaceChildren(...all.map((study) => studyCard(study, study.id === chosen, choose)));
+      drawList(all);
       if (!all.length) list.replaceChildren(h("li", null, "No study yet."));
       if (chosen) {
         if (shown?.id !== chosen) detail.replaceChildren((shown = new Detail(chosen)).element);
@@ -76,7 +86,7 @@ const WRONG = [1, 2, 3, 13];
 
 function studyCard({ id, kind, path, state: now, started_s, took_s, exit }, current, choose) {
   return h("li.card", { "aria-current": current ? "true" : null }, h("div", null, h("h2", null, `${kind} of ${path}`), h("p.soft.small", null, `${moment(started_s)}${took_s ? ` · ${quantity(took_s, "s", 3)}` : ""}`)),
-    h("div.row", null, h("span.chip", { "data-level": WRONG.includes(exit) ? "bad" : LEVELS[now] ?? null }, now), h("button.quiet", { type: "button", onclick: () => choose(id), "aria-label": `Show the ${kind} of ${path}` }, "Show")));
+    h("div.row", null, h("span.chip", { "data-level": WRONG.includes(exit) ? "bad" : LEVELS[now] ?? null }, now), h("button.quiet", { type: "button", "data-id": id, onclick: () => choose(id), "aria-label": `Show the ${kind} of ${path}` }, "Show")));
 }
 
 /** One study: asked again from the last event on, so that results grow. */
@@ -131,8 +141,8 @@ class Detail {
     if (!events.length || !this.rows.length) return;
     const keys = Object.keys(this.rows[0]);
     if (this.x.childElementCount !== keys.length) {
-      const guess = (likely, other) => keys.find((key) => likely.test(key)) ?? keys[other] ?? keys[0];
-      const [x, y] = [guess(/frequency|^x$|variant|^n$|number/, 0), guess(/amplitude|peak|nrmse|^y$|growth/, 1)];
+      const guess = (likely, other) => likely.map((one) => keys.find((key) => one.test(key))).find(Boolean) ?? keys[other] ?? keys[0];
+      const [x, y] = [guess([/frequency/, /^x$/, /number/], 0), guess([/amplitude/, /^y$/, /peak|nrmse|growth/], 1)];
       this.x.replaceChildren(...keys.map((key) => h("option", { value: key, selected: key === x }, words(key))));
       this.y.replaceChildren(...keys.map((key) => h("option", { value: key, selected: key === y }, words(key))));
     }
