@@ -32,6 +32,7 @@ export class Editor {
 
   set text(value) {
     this.field.value = value;
+    this.field.setSelectionRange(0, 0);
     this.diagnostics = [];
     this.draw();
   }
