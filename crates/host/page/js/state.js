@@ -5,7 +5,7 @@
  * @typedef {{path: string, title: string, state: string, phase_word: string, time_s: number, duration_s: number,
  *   tick_hz: number, clock: string, trip: null | {code: number, text: string, time_s: number}, presses: number,
  *   can: string[], parameters: any[], load: any, verdict: any, message: string | null, exit: number | null, record: string | null,
- *   operator_lost: {action: string, after_s: number} | null, frames_lost: number, viewers: number, ticks: number, id: string}} Run
+ *   operator_lost: {action: string, after_s: number, attended?: boolean} | null, frames_lost: number, viewers: number, ticks: number, id: string}} Run
  */
 
 export const state = {

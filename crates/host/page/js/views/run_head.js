@@ -40,7 +40,7 @@ export function runHead() {
     say(word, state.link.stale ? `${named}?` : named);
     word.title = state.link.stale ? "What the test does now is not known" : "";
     word.dataset.level = state.link.stale ? "bad" : level;
-    say(phase, `${run.clock === "real" ? "real time" : "virtual time"} · ${plain(run.tick_hz)} Hz${run.phase_word ? ` · ${run.phase_word}` : ""}${unseen(run)}`);
+    say(phase, `${run.clock === "real" ? "real time" : "virtual time"} · ${plain(run.tick_hz)} Hz${run.phase_word ? ` · ${run.phase_word}` : ""}${unseen(run)}${alone(run)}`);
     say(clock, `${run.time_s.toFixed(1)} s of ${plain(Number(run.duration_s.toPrecision(3)))} s`);
     progress.value = run.duration_s > 0 ? Math.min(1, run.time_s / run.duration_s) : 0;
     const key = [run.can, inControl(), run.state, run.trip?.text, run.message, run.record, run.verdict?.level].join("|");
@@ -57,6 +57,12 @@ export function runHead() {
 
 /** Whether an operator has ended the test. */
 const isStopped = (run) => run.exit === 8 || (run.presses > 0 && /operator/.test(run.trip?.text ?? ""));
+
+/** What becomes of a test that nobody controls. */
+function alone({ operator_lost: lost, state: now }) {
+  if (lost?.attended !== false || now === "over") return "";
+  return lost.action === "continue" ? " · nobody controls it, it goes on" : ` · NOBODY CONTROLS IT: ${lost.action} ${plain(lost.after_s)} s after the operator was lost`;
+}
 
 /** What the curves lack; the record has every frame. */
 function unseen(run) {
