@@ -398,6 +398,10 @@ impl Source for ClosedLoop {
         Some(self.numerical.observation(self.load(self.tick), &measured.force))
     }
 
+    fn most_age(&self) -> usize {
+        self.numerical.most_age()
+    }
+
     #[inline(always)]
     fn actuate(&mut self, rig: &mut RigSlot, command: &Motion) {
         self.numerical.actuate(rig, command);

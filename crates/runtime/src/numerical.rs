@@ -14,7 +14,7 @@ use crate::interlock::Stop;
 use crate::monitor::Observation;
 use crate::rig::{Measured, RigSlot, VirtualRig};
 use crate::source::Scene;
-use crate::two_rate::TwoRateModel;
+use crate::two_rate::{Rates, TwoRateModel};
 
 /// Both sides of the interface.
 pub struct Plant {
@@ -178,6 +178,14 @@ impl Numerical {
         }
     }
 
+    /// Most ticks that an [observation](Self::observation) may be old.
+    pub(crate) fn most_age(&self) -> usize {
+        self.two_rate().map_or(0, |model| {
+            let Rates { ratio, task_ticks, bridge, .. } = model.rates;
+            ratio + task_ticks + bridge
+        })
+    }
+
     /// How far the velocity lies behind the displacement, s, where the monitor sees every step.
     pub fn velocity_lag_s(&self) -> f64 {
         self.partitioned().map_or(0.0, Integrator::velocity_lag_s)
@@ -201,6 +209,7 @@ impl Numerical {
             force,
             elements,
             work: work.or_else(step_work),
+            age: self.two_rate().map_or(0, TwoRateModel::age),
         }
     }
 

@@ -67,6 +67,7 @@ pub fn reference(
             force: &force,
             elements: integrator.element_energy(whole.elements.len()),
             work: integrator.step_work(&force),
+            age: 0,
         });
         reference.peak_input_work_j = reference.peak_input_work_j.max(monitor.input);
         if (tick as u64).is_multiple_of(every) {

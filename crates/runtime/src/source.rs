@@ -64,6 +64,11 @@ pub trait Source: Send {
         None
     }
 
+    /// Most ticks that the instant of an observation may lie back.
+    fn most_age(&self) -> usize {
+        0
+    }
+
     /// Gives the rig its command.
     fn actuate(&mut self, rig: &mut RigSlot, command: &Motion) {
         rig.actuate(command);

@@ -122,7 +122,8 @@ impl<S: Source> Loop<S> {
     /// behind the others.
     pub fn watched(mut self, plan: &MonitorPlan) -> Self {
         if let Some(energies) = &self.observers.monitor {
-            let indicators = IndicatorSet::new(plan, energies, &self.limits);
+            let most_age = self.source.most_age();
+            let indicators = IndicatorSet::new(plan, energies, &self.limits, most_age);
             self.observers.indicators = indicators.map(Box::new);
         }
         self
@@ -219,7 +220,7 @@ impl<S: Source> Loop<S> {
         if let Some(indicators) = indicators {
             let seen = MonitorInput {
                 tick: *tick,
-                displacement: observation.displacement,
+                age: observation.age,
                 energies: monitor,
                 desired: source.desired(),
                 measured,

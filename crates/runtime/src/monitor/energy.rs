@@ -99,6 +99,9 @@ pub struct Observation<'a> {
     /// The work since the last instant, where the integrator gives it; else the
     /// monitor finds it from the rest.
     pub work: Option<StepWork>,
+    /// Ticks since the instant of the motion: with two rates the newest step of the main loop
+    /// lies some ticks back.
+    pub age: u64,
 }
 
 /// SW from W_F and E_d + C, of one test or of several side by side; infinite where
@@ -352,6 +355,7 @@ mod tests {
             force: &[force],
             elements,
             work: None,
+            age: 0,
         });
     }
 

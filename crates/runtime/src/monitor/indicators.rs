@@ -85,8 +85,6 @@ pub struct About {
     pub trips: &'static [&'static IndicatorTrip],
     /// Whether it rests on the energy that damping takes, which is not always known.
     pub rests_on_energies: bool,
-    /// Whether it needs the numerical motion at every tick.
-    pub needs_every_tick: bool,
     /// The key of its window, and the fewest ticks this may hold.
     pub window: Option<(&'static str, f64)>,
     /// Channels whose peaks are told, each with its words and unit.
@@ -96,14 +94,8 @@ pub struct About {
 }
 
 impl About {
-    pub(super) const NOTHING: Self = Self {
-        trips: &[],
-        rests_on_energies: false,
-        needs_every_tick: false,
-        window: None,
-        peaks: &[],
-        unbounded: None,
-    };
+    pub(super) const NOTHING: Self =
+        Self { trips: &[], rests_on_energies: false, window: None, peaks: &[], unbounded: None };
 }
 
 /// A kind of indicator.
@@ -127,6 +119,8 @@ pub(super) struct Site<'a> {
     /// Number of interface DOFs.
     pub(super) count: usize,
     pub(super) step_s: f64,
+    /// Most ticks that the energies may be old.
+    pub(super) most_age: usize,
 }
 
 /// An indicator at work.
@@ -159,9 +153,9 @@ impl MonitorPlan {
 pub struct MonitorInput<'a> {
     /// The tick.
     pub tick: u64,
-    /// Displacement of every numerical DOF.
-    pub displacement: &'a [f64],
-    /// The energies of this instant.
+    /// Ticks since the instant of the energies, which is this one but for two rates.
+    pub age: u64,
+    /// The energies.
     pub energies: &'a EnergyMonitor,
     /// Desired motion of the interface.
     pub desired: &'a Motion,
@@ -180,11 +174,16 @@ pub struct IndicatorSet {
 }
 
 impl IndicatorSet {
-    /// Beside these energies, and for the limits of the loop; `None` where the plan
-    /// asks for nothing.
-    pub fn new(plan: &MonitorPlan, energies: &EnergyMonitor, limits: &Limits) -> Option<Self> {
+    /// Beside these energies, which are so many ticks old at most, and for the limits of the
+    /// loop; `None` where the plan asks for nothing.
+    pub fn new(
+        plan: &MonitorPlan,
+        energies: &EnergyMonitor,
+        limits: &Limits,
+        most_age: usize,
+    ) -> Option<Self> {
         let (step_s, count) = (limits.step_s, limits.command.len());
-        let site = Site { energies, limits, count, step_s };
+        let site = Site { energies, limits, count, step_s, most_age };
         let indicators: Vec<_> =
             KINDS.iter().filter_map(|kind| (kind.start)(plan, &site)).collect();
         let levels = plan.stability_warning.levels().times(100.0);

@@ -30,6 +30,8 @@ pub struct TwoRateModel {
     pub(super) batches: Consumer<Box<Batch>>,
     pub(super) spare: Producer<Box<Batch>>,
     shape: Shape,
+    /// How far the velocity of a batch lies behind its displacement, as a part of a period.
+    lag: f64,
     sample: Vec<f64>,
     /// The tick that comes next.
     next: u64,
@@ -102,9 +104,11 @@ impl TwoRateModel {
         for _ in 0..kept + 2 {
             let _ = spare.push(Batch::new(shape));
         }
+        let numerical = numerical(equations, integrator, &rates)?;
+        let lag = numerical.velocity_lag_s() / (rates.ratio as f64 * integrator.step_s);
         let main = MainLoop {
             rates,
-            numerical: numerical(equations, integrator, &rates)?,
+            numerical,
             ahead: vec![0.0; predictor.rows_ahead() * loads],
             predictor,
             samples: taken,
@@ -127,6 +131,7 @@ impl TwoRateModel {
             batches,
             spare,
             shape,
+            lag,
             sample: vec![0.0; shape.sample()],
             next: 0,
             batch: Batch::new(shape),
@@ -159,6 +164,11 @@ impl TwoRateModel {
     /// The tick whose instant [`displacement`](Self::displacement) shows.
     pub fn state_tick(&self) -> u64 {
         self.batch.number * self.rates.ratio as u64
+    }
+
+    /// Ticks since that instant.
+    pub(crate) fn age(&self) -> u64 {
+        self.next.saturating_sub(1).saturating_sub(self.state_tick())
     }
 
     /// Displacement of every DOF at the newest instant taken over.
@@ -328,18 +338,19 @@ impl TwoRateModel {
             frame.extend_from_slice(motion);
             return;
         }
-        let since = tick.saturating_sub(self.state_tick());
-        let s = if self.has_begun() { since as f64 / ratio } else { 0.0 };
+        let s = if self.has_begun() { self.age() as f64 / ratio } else { 0.0 };
         let now = self.batch.displacement.iter().zip(&self.batch.velocity);
         let earlier = self.earlier.displacement.iter().zip(&self.earlier.velocity);
         for ((d0, v0), (d1, v1)) in now.zip(earlier) {
             let (v0, v1) = (v0 * period_s, v1 * period_s);
-            let r1 = d1 - d0 + v0;
-            let c3 = v1 - v0 + 2.0 * r1;
-            let c2 = r1 + c3;
+            // Through both displacements, with both slopes `lag` before them.
+            let (lag, r1) = (self.lag, d1 - d0 + v0);
+            let c3 = (v1 - v0 + 2.0 * r1 + 2.0 * lag * (v0 - v1)) / (1.0 - 6.0 * lag * lag);
+            let c2 = r1 + c3 + lag * (v0 - v1 + 3.0 * (1.0 + lag) * c3);
+            let c1 = v0 + lag * (2.0 * c2 - 3.0 * lag * c3);
             frame.push(match order {
-                0 => d0 + s * (v0 + s * (c2 + s * c3)),
-                1 => (v0 + s * (2.0 * c2 + 3.0 * s * c3)) / period_s,
+                0 => d0 + s * (c1 + s * (c2 + s * c3)),
+                1 => (c1 + s * (2.0 * c2 + 3.0 * s * c3)) / period_s,
                 _ => (2.0 * c2 + 6.0 * s * c3) / (period_s * period_s),
             });
         }

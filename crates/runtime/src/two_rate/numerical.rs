@@ -11,6 +11,11 @@ use crate::monitor::{EnergyMonitor, Observation, WorkRule};
 /// The numerical part at the rate of the main loop: one step after the other, or,
 /// for a linear model, all of a period at once.
 pub(super) trait Numerical: Send {
+    /// How far the velocity lies behind the displacement, s.
+    fn velocity_lag_s(&self) -> f64 {
+        0.0
+    }
+
     /// The newest instant.
     fn newest(&self) -> Newest<'_>;
 
@@ -201,11 +206,16 @@ impl Steps {
             force: &self.zeros,
             elements: self.integrator.element_energy(self.elements),
             work,
+            age: 0,
         });
     }
 }
 
 impl Numerical for Steps {
+    fn velocity_lag_s(&self) -> f64 {
+        self.integrator.velocity_lag_s()
+    }
+
     fn newest(&self) -> Newest<'_> {
         Newest {
             interface: self.integrator.interface(),

@@ -186,22 +186,17 @@ fn the_energy_error_is_the_work_between_the_two_displacements() {
         let seen = run(&case, case.split(), 6);
         let (mut work, mut last) = (0.0, (0.0, 0.0));
         let mut worst = 0.0f64;
-        let mut before: Option<(f64, f64)> = None;
         for s in &seen {
             work -= last.1 * (s.measured - last.0);
             last = (s.measured, s.force);
-            // The index speaks of the instant before the last.
-            if let Some((missing, input)) = before {
-                let expected = 100.0 * missing / (input.max(0.0) + 1.0);
-                worst = worst.max((s.energy_error - expected).abs());
-            }
-            before = Some((work - s.feedback, s.input));
+            // At its own instant.
+            let expected = 100.0 * (work - s.feedback) / (s.input.max(0.0) + 1.0);
+            worst = worst.max((s.energy_error - expected).abs());
         }
         let size = seen.iter().map(|s| s.energy_error.abs()).fold(0.0, f64::max);
         let end = seen.last().unwrap().energy_error;
-        println!("{samples} samples: at most {size:.2} %, at the end {end:.2} %, off {worst:.3} %");
-        // Differencing the displacement costs second order in the step.
-        assert!(worst < 1.0, "{worst}");
+        println!("{samples} samples: at most {size:.2} %, at the end {end:.2} %, off {worst:e} %");
+        assert!(worst < 1e-9 * size, "{worst}");
         assert!(end < -2.0 * samples && size < 1000.0, "{samples}: {size} {end}");
     }
 }

@@ -5,6 +5,7 @@ use model::integrator::{Hold, Method};
 use model::predictor::{Design as Prediction, Stages};
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
+use runtime::monitor::{EnergyErrorPlan, WorkRule};
 use runtime::numerical::Plant;
 use runtime::two_rate::{Counts, ForceUse, MainState, Rates, StepTime};
 
@@ -243,6 +244,41 @@ fn the_energies_balance_at_every_step_of_the_main_loop() {
     let mean = residual(&case.run(case.two_rate(), 16_384));
     println!("{mean:e}");
     assert!(mean < 2e-2, "{mean:e}");
+}
+
+/// At two rates the energy error index belongs to the instant of the main loop's newest step, as the
+/// energies do, however late that comes: it is what one rate shows there.
+#[test]
+fn the_energy_error_is_that_of_the_main_loops_instant() {
+    let mut case = Case::benchmark().with_method(EXACT).with_delay(20.0).with_ratio(10);
+    case.watch.energy_error = Some(EnergyErrorPlan::default());
+    case.rule = WorkRule::Trapezoid;
+    let late = with(case.clone(), |rates| {
+        (rates.task_ticks, rates.bridge) = (3, 4);
+        let base_s = 5.0 * case.step_s;
+        rates.step_time = Some(StepTime { base_s, per_iteration_s: 0.0, jitter_s: 0.0 });
+    });
+    for case in [&case, &late] {
+        let mut hybrid = case.hybrid(case.two_rate(), ground(case.step_s, 8192));
+        let (mut works, mut worst, mut size) = (Vec::new(), 0.0f64, 0.0f64);
+        let mut last = None;
+        while !hybrid.is_over() {
+            hybrid.tick();
+            let now = (hybrid.measured().displacement[0], hybrid.measured().force[0]);
+            let (x, f): (f64, f64) = last.replace(now).unwrap_or(now);
+            let before = works.last().copied().unwrap_or(0.0);
+            works.push(before - 0.5 * (f + now.1) * (now.0 - x));
+            let instant = hybrid.two_rates().unwrap().state_tick() as usize;
+            let energies = hybrid.monitor().energies();
+            let missing = works[instant] - energies.feedback;
+            let expected = 100.0 * missing / (energies.input.max(0.0) + 1.0);
+            let mut values = Vec::new();
+            hybrid.indicators().unwrap().write(&mut values);
+            worst = worst.max((values[0] - expected).abs());
+            size = size.max(expected.abs());
+        }
+        assert!(size > 5.0 && worst < 1e-9 * size, "{size} {worst:e}");
+    }
 }
 
 proptest::proptest! {

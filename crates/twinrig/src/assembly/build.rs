@@ -211,9 +211,11 @@ fn safe_path(experiment: &Experiment, count: usize) -> SafePath {
 
 fn work_rule(experiment: &Experiment, coupling: Coupling, method: Method) -> WorkRule {
     match (experiment.monitor.work, coupling) {
-        (Work::Exact, Coupling::Held) => WorkRule::exact_for(method),
+        (Work::Exact, Coupling::Held) if experiment.main_loop.is_none() => {
+            WorkRule::exact_for(method)
+        }
         // A force that changes within the step is not held: the straight rule is the
-        // better one.
+        // better one. A main loop sums its own work.
         _ => WorkRule::Trapezoid,
     }
 }

@@ -2,26 +2,10 @@
 
 use experiment::watch::RecordedDofs;
 use experiment::{Diagnostic, Diagnostics, Experiment};
-use runtime::monitor::{IndicatorKind, KINDS};
 
 /// Refuses them.
 pub(super) fn refuse(experiment: &Experiment, found: &mut Diagnostics) {
-    refuse_staircase(experiment, found);
     refuse_unrecovered(experiment, found);
-}
-
-/// An indicator that differences the numerical motion from tick to tick.
-fn refuse_staircase(experiment: &Experiment, found: &mut Diagnostics) {
-    let asked = |kind: &&IndicatorKind| (kind.is_asked)(&experiment.monitor);
-    let differencing = KINDS.iter().filter(|kind| kind.about.needs_every_tick).filter(asked);
-    for IndicatorKind { key, .. } in differencing.filter(|_| experiment.main_loop.is_some()) {
-        let error = Diagnostic::error(format!(
-            "`{key}` needs the numerical motion at every tick, and a main loop gives it at its own \
-             steps only"
-        ));
-        let remedy = format!("remove `{key}`, or [main_loop]; the other indicators work");
-        found.push(experiment.place(&format!("monitor.{key}"), error.remedy(remedy)));
-    }
 }
 
 /// Monitored DOFs of a reduced structure follow from all its coordinates.
