@@ -5,7 +5,7 @@ use analysis::self_excited::self_excited;
 use experiment::VerdictSpec;
 use runtime::verdict::{Level, Reason};
 
-use crate::page::text::{label, seconds, sentence};
+use crate::page::text::{counted, label, seconds, sentence};
 use crate::words::number;
 
 /// What helps where a loop moves by itself.
@@ -108,6 +108,46 @@ pub(crate) fn warned(at_s: f64) -> Reason {
 pub(crate) fn trip_words(text: &str, time_s: f64) -> String {
     format!("{} at {}.", sentence(text), seconds(time_s))
 }
+
+/// Ticks that came late or went without an answer, and those that were extrapolated because a step
+/// of the main loop was late, of all.
+pub(crate) fn late_ticks(
+    thresholds: &VerdictSpec,
+    late: u64,
+    extrapolated: u64,
+    ticks: u64,
+) -> Option<Reason> {
+    let all = late + extrapolated;
+    if all == 0 {
+        return None;
+    }
+    let share = all as f64 / ticks.max(1) as f64;
+    Reason::beyond(thresholds.late_ticks, share, "late_ticks", |threshold| {
+        let (what, remedy) = match extrapolated {
+            0 => ("late or without an answer".to_owned(), LATE_TICKS),
+            _ if late == 0 => {
+                ("extrapolated over late steps of the main loop".to_owned(), LATE_STEPS)
+            }
+            _ => {
+                let steps = format!(
+                    "late, without an answer or, {extrapolated} of them, extrapolated over late \
+                     steps of the main loop"
+                );
+                (steps, LATE_TICKS)
+            }
+        };
+        let text = format!(
+            "{} {what}, {} % of all; {} % allowed",
+            counted(all, "tick"),
+            number(100.0 * share),
+            number(100.0 * threshold)
+        );
+        (text, remedy.to_owned())
+    })
+}
+
+const LATE_TICKS: &str = "a quieter machine, a real-time kernel, or a lower rate";
+const LATE_STEPS: &str = "a longer `main_loop.task_time`, a larger ratio, or a smaller model";
 
 /// That the monitor, the gate or the laboratory stopped it.
 pub(crate) fn tripped(said: String) -> Reason {

@@ -34,6 +34,7 @@ pub mod remote;
 pub mod replay;
 pub mod report;
 pub mod reproduce;
+mod rig_limits;
 mod run;
 pub mod run_folder;
 pub mod sweep;

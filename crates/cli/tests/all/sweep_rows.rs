@@ -98,9 +98,9 @@ fn found(summary: &Value) -> BTreeMap<String, Value> {
     // A row ends with its trip; a record goes on, and its warning may come on the way to safe.
     let tripped = !summary["trip"].is_null();
     let of_record = |reason: &&Value| match reason["id"].as_str() {
-        // A row has no frames of command and force.
-        Some("not_finite" | "late_ticks" | "limited" | "noise") => false,
-        Some("stability_warning") => !tripped,
+        Some("not_finite") => false,
+        // Of all ticks, those of the way to safe among them.
+        Some("stability_warning" | "late_ticks") => !tripped,
         _ => true,
     };
     found.insert("verdict".to_owned(), reasons.filter(of_record).cloned().collect());
@@ -113,7 +113,8 @@ fn told(study: &Study, row: &Row) -> BTreeMap<String, Value> {
     let mut told: BTreeMap<String, Value> =
         metrics.map(|(metric, value)| (metric.id.clone(), Value::from(*value))).collect();
     told.insert("trip".to_owned(), Value::from(row.trip.as_ref().map(|trip| trip.time_s)));
-    let counts = |reason: &&Reason| row.trip.is_none() || reason.id != "stability_warning";
+    let after_trip = ["stability_warning", "late_ticks"];
+    let counts = |reason: &&Reason| row.trip.is_none() || !after_trip.contains(&reason.id.as_str());
     let reasons: Vec<&Reason> = row.verdict.reasons.iter().filter(counts).collect();
     told.insert("verdict".to_owned(), serde_json::to_value(reasons).unwrap());
     told

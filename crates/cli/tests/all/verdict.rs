@@ -94,6 +94,31 @@ fn a_command_at_its_limit_and_noise_above_the_motion_count() {
     assert!(told(&coarse).1.contains(&"noise".to_owned()), "{coarse}");
 }
 
+/// A variant's command at its limit and the noise of its sensors count as in a run of it, whether it
+/// goes in step with others or alone.
+#[test]
+fn a_row_knows_the_limits_and_the_noise_of_its_rig() {
+    let lab = Lab::new();
+    let rig = "kind = \"transfer_function\"\nnumerator = [100]\ndenominator = [1, 100]\n\
+               saturation = \"0.1 mm\"";
+    let mut folders = 0..;
+    for masses in ["\"20 kg\", \"21 kg\", \"22 kg\", \"23 kg\"", "\"20 kg\""] {
+        for (noise, expected) in [("5 mm", vec!["limited", "noise"]), ("1 nm", vec!["limited"])] {
+            let vary = "runs = 1\n[[sweep.vary]]\nparameter = \"partition.mass[1]\"\nvalues";
+            let draft = Draft::new()
+                .with("sensors", &format!("displacement_noise = \"{noise}\""))
+                .with("transfer_system", rig)
+                .with("sweep", &format!("{vary} = [{masses}]"));
+            lab.write("test.toml", draft.text());
+            let folder = format!("study{}", folders.next().unwrap());
+            let sweep = lab.twinrig(["--json", "sweep", "test.toml", "--out", &folder]).json();
+            let (_, mut ids) = told(&sweep);
+            ids.retain(|id| ["limited", "noise"].contains(&id.as_str()));
+            assert_eq!(ids, expected, "{masses}: {}", sweep["verdict"]);
+        }
+    }
+}
+
 /// Bouc–Wen elements behind two servo-hydraulic actuators: the loop holds a motion at 46.5 Hz that
 /// wanders with the yielding, and the warning stays at 0.02 %.
 #[test]

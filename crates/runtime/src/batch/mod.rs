@@ -62,6 +62,8 @@ pub struct View<'a> {
     pub displacement: &'a [Lanes],
     /// Desired displacement of the interface.
     pub desired: Lanes,
+    /// Commanded displacement.
+    pub command: Lanes,
     /// Measured displacement.
     pub measured: Lanes,
     /// Measured force.
@@ -173,6 +175,7 @@ impl BatchLoop {
             tick,
             displacement: &self.numerical.state()[..self.dofs],
             desired,
+            command: command[0],
             measured,
             force,
             warning: self.energies.warning,

@@ -6,7 +6,6 @@ mod histories;
 mod monitor;
 mod outcome;
 mod page;
-mod rig_limits;
 mod summary;
 mod tables;
 mod timing;

@@ -2,13 +2,14 @@
 
 use experiment::VerdictSpec;
 use runtime::interlock::Phase;
+use runtime::record::EventKind;
 use runtime::verdict::{Level, Reason, Verdict};
 
 use super::findings::{Findings, Signals};
 use super::outcome::Status;
-use super::rig_limits;
-use crate::evidence::{Evidence, tripped, warned};
+use crate::evidence::{Evidence, late_ticks, tripped, warned};
 use crate::page::text::counted;
+use crate::rig_limits::{RigLimits, Seen};
 use crate::words::number;
 
 /// All that speaks against the result.
@@ -20,7 +21,7 @@ pub(super) fn verdict(findings: &Findings<'_>) -> Verdict {
     // A record without a file that can be read has no thresholds.
     let thresholds = findings.experiment.as_ref().map(|experiment| experiment.verdict);
     let measured = thresholds.iter().flat_map(|thresholds| {
-        let limits = rig_limits::reasons(findings, thresholds);
+        let limits = rig_limits(findings, thresholds);
         measured(findings, thresholds).into_iter().chain(limits).chain(late(findings, thresholds))
     });
     known.chain(measured).collect()
@@ -53,24 +54,38 @@ fn measured(findings: &Findings<'_>, thresholds: &VerdictSpec) -> Vec<Reason> {
     Evidence { thresholds, rate_hz, interfaces: &interfaces, criteria }.reasons().collect()
 }
 
-/// Ticks that came late or went without an answer.
+/// Limits that were reached, noise and steps against the motion.
+fn rig_limits(findings: &Findings<'_>, thresholds: &VerdictSpec) -> Vec<Reason> {
+    let (Some(experiment), view) = (&findings.experiment, &findings.view) else {
+        return Vec::new();
+    };
+    let played = experiment.rig.address.is_none() || view.record.header.started.is_empty();
+    let rate_hz = view.frame_rate_hz().unwrap_or(f64::NAN);
+    let limits = RigLimits::of(experiment, view.interfaces.len(), rate_hz, played);
+    let bounds = RigLimits::bounds(|_| &limits);
+    let seen = view.interfaces.iter().map(|interface| {
+        let [command, measured, force] =
+            [interface.command, &interface.measured, &interface.force].map(|of| view.running(of));
+        let mut seen = Seen::default();
+        for row in 0..command.len().max(measured.len()).max(force.len()) {
+            let at = |column: &[f64]| column.get(row).copied().unwrap_or(f64::NAN);
+            seen.add(&bounds, at(&command), at(&measured), at(&force));
+        }
+        (interface.name.as_str(), seen)
+    });
+    limits.reasons(&seen.collect::<Vec<_>>(), thresholds)
+}
+
+/// Ticks that came late, went without an answer or were extrapolated over a late step of the main
+/// loop.
 fn late(findings: &Findings<'_>, thresholds: &VerdictSpec) -> Option<Reason> {
     let missed = findings.timing().map_or(0, |timing| timing.overruns + timing.missed);
     let bridged = findings.view.bridged as u64 * findings.view.record.header.every.max(1);
+    let main_loop = findings.events().iter().filter(|event| event.what == EventKind::MainLoop);
+    // Counted by the loop itself: a record may hold every tenth tick only.
+    let extrapolated: f64 = main_loop.filter_map(|event| event.value).sum();
     let ticks = findings.view.record.summary.as_ref()?.ticks;
-    let share = (missed + bridged) as f64 / ticks.max(1) as f64;
-    if missed + bridged == 0 {
-        return None;
-    }
-    Reason::beyond(thresholds.late_ticks, share, "late_ticks", |threshold| {
-        let text = format!(
-            "{} late or without an answer, {} % of all; {} % allowed",
-            counted(missed + bridged, "tick"),
-            number(100.0 * share),
-            number(100.0 * threshold)
-        );
-        (text, "a quieter machine, a real-time kernel, or a lower rate".to_owned())
-    })
+    late_ticks(thresholds, missed + bridged, extrapolated as u64, ticks)
 }
 
 /// A test that stood still in between was none in real time.

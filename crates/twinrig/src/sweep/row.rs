@@ -6,6 +6,7 @@ use runtime::reference::Reference;
 use runtime::verdict::{Level, Reason, Verdict};
 use serde::Serialize;
 
+use super::run::frame_rate_hz;
 use super::study::Variant;
 use crate::assembly::Assembly;
 use crate::check::UNSTABLE;
@@ -219,7 +220,7 @@ impl Judged {
         let interfaces: Vec<_> =
             names.iter().map(String::as_str).enumerate().map(interface).collect();
         let floors: Vec<_> = floors(assembly).into_iter().enumerate().map(floor).collect();
-        let rate_hz = 1.0 / assembly.integrator.step_s / assembly.every as f64;
+        let rate_hz = frame_rate_hz(assembly);
         let (interfaces, floors) = (&interfaces[..], &floors[..]);
         let signals = criteria::Signals { rate_hz, interfaces, floors };
         let criteria = criteria::evaluate(&signals);

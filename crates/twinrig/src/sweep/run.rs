@@ -17,9 +17,10 @@ use super::study::{Study, Variant};
 use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::error::Error;
 use crate::estimate::Estimate;
-use crate::evidence::{trip_words, tripped, warned};
+use crate::evidence::{late_ticks, trip_words, tripped, warned};
 use crate::loop_record::warning_constant;
 use crate::page::text::label;
+use crate::rig_limits::{Bounds, RigLimits, Seen};
 use experiment::{Experiment, Severity, VerdictSpec};
 
 /// The signals of one run, kept from variant to variant so that a thread asks
@@ -27,6 +28,8 @@ use experiment::{Experiment, Severity, VerdictSpec};
 #[derive(Debug, Default)]
 pub struct Workspace {
     signals: Signals,
+    /// What was seen of the rig's limits, by interface DOF.
+    seen: Vec<Seen<f64>>,
     peaks: Peaks,
     /// Where variants run in step, side by side.
     pub(super) lanes: criteria::Room,
@@ -59,6 +62,7 @@ pub(super) struct ArmedVariant {
     pub(super) assembly: Assembly,
     pub(super) answer: Arc<Answer>,
     pub(super) thresholds: VerdictSpec,
+    pub(super) limits: RigLimits,
     /// What was known against it before.
     pub(super) prediction: Vec<Reason>,
 }
@@ -133,7 +137,8 @@ impl Study {
         let constant_j = warning_constant(&assembly, &answer.reference);
         let options = LoopOptions { constant_j, recording: Recording::Off };
         let hybrid = assembly.whole_test(assembly.hybrid_loop(plant, load, options), None);
-        Ok(ArmedVariant { hybrid, variant, assembly, answer, thresholds, prediction })
+        let limits = RigLimits::of(&experiment, assembly.count(), frame_rate_hz(&assembly), true);
+        Ok(ArmedVariant { hybrid, variant, assembly, answer, thresholds, limits, prediction })
     }
 
     pub(super) fn row(&self, variant: Variant, prediction: Vec<Reason>, ran: Ran) -> Row {
@@ -175,7 +180,8 @@ impl Workspace {
     /// Runs the test to its end or its trip, and keeps what the record would
     /// hold of the time before.
     fn run(&mut self, test: ArmedVariant, unstable_beyond: f64) -> Result<Ran, Failure> {
-        let ArmedVariant { mut hybrid, assembly, answer, thresholds, .. } = test;
+        let ArmedVariant { mut hybrid, assembly, answer, thresholds, limits, .. } = test;
+        let bounds = RigLimits::bounds(|_| &limits);
         let (floors, frames) = (floors(&assembly), frames(&assembly));
         self.clear(assembly.count(), floors.len(), frames);
         // What is found by the tick itself, and would be old before it.
@@ -204,7 +210,7 @@ impl Workspace {
             if framed {
                 match is_running(&hybrid) && decided(&hybrid) {
                     true => {
-                        self.keep_measured(&hybrid);
+                        self.keep_measured(&hybrid, &bounds);
                         let reached = hybrid.monitor().stability_warning >= 100.0;
                         warned_s = warned_s.or(reached.then_some(now_s));
                     }
@@ -212,12 +218,17 @@ impl Workspace {
                 }
             }
         }
+        let reference = Some(&answer.reference);
+        let mut judged = Judged::of(&assembly, &thresholds, &self.signals, reference);
+        judged.reasons.extend(limits.reasons(&named(&self.seen), &thresholds));
+        let extrapolated = hybrid.two_rates().map_or(0, |model| model.counts.missing);
+        judged.reasons.extend(late_ticks(&thresholds, 0, extrapolated, hybrid.ticks()));
         Ok(Ran {
             trip: hybrid.tripped(),
             peaks: self.peaks,
             ran_away: self.ran_away(&answer, unstable_beyond),
             warned_s,
-            judged: Judged::of(&assembly, &thresholds, &self.signals, Some(&answer.reference)),
+            judged,
         })
     }
 
@@ -235,6 +246,8 @@ impl Workspace {
             }
         }
         self.peaks = Peaks::default();
+        self.seen.clear();
+        self.seen.resize(interfaces, Seen::default());
     }
 
     #[inline]
@@ -254,7 +267,7 @@ impl Workspace {
     }
 
     #[inline]
-    fn keep_measured(&mut self, hybrid: &HybridLoop) {
+    fn keep_measured(&mut self, hybrid: &HybridLoop, bounds: &Bounds<f64>) {
         let (measured, peaks) = (hybrid.measured(), &mut self.peaks);
         let columns = self.signals.measured.iter_mut().zip(&self.signals.desired);
         for ((column, desired), (&x, &force)) in
@@ -266,6 +279,11 @@ impl Workspace {
             peaks.force = peaks.force.max(force.abs());
         }
         peaks.warning = peaks.warning.max(hybrid.monitor().stability_warning);
+        let commands = &hybrid.command().displacement;
+        let of_dofs = commands.iter().zip(measured.displacement.iter().zip(&measured.force));
+        for (seen, (command, (x, force))) in self.seen.iter_mut().zip(of_dofs) {
+            seen.add(bounds, *command, *x, *force);
+        }
     }
 
     fn drop_motion(&mut self) {
@@ -284,6 +302,16 @@ impl Workspace {
             limit > 0.0 && (far(desired) || far(measured))
         })
     }
+}
+
+/// What was seen of interface DOFs, with their numbers.
+pub(super) fn named(seen: &[Seen<f64>]) -> Vec<(String, Seen<f64>)> {
+    seen.iter().enumerate().map(|(dof, seen)| ((dof + 1).to_string(), *seen)).collect()
+}
+
+/// Frames a second.
+pub(super) fn frame_rate_hz(assembly: &Assembly) -> f64 {
+    1.0 / assembly.integrator.step_s / assembly.every as f64
 }
 
 /// Frames of a test.

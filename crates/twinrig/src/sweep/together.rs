@@ -11,9 +11,10 @@ use runtime::batch::{BatchLoop, Onlooker, View};
 use runtime::hybrid_loop::HybridLoop;
 
 use super::row::{Judged, Row, floors};
-use super::run::{ArmedVariant, Peaks, Ran, Workspace, frames};
+use super::run::{ArmedVariant, Peaks, Ran, Workspace, frame_rate_hz, frames, named};
 use super::shared::Answer;
 use super::study::Study;
+use crate::rig_limits::{Bounds, RigLimits, Seen};
 
 /// Variants a thread takes at once.
 pub const BATCH: usize = LANES;
@@ -46,7 +47,7 @@ impl Study {
         let room = take(&mut workspace.lanes);
         let mut watched = Watched::new(&tests, room)?;
         let troubled = batch.run(&mut watched);
-        let Watched { criteria, force, warning, .. } = watched;
+        let Watched { criteria, force, warning, seen, .. } = watched;
         let (found, room) = criteria.finish();
         let ran = |lane: usize, test: &ArmedVariant, found: Found| Ran {
             trip: None,
@@ -60,7 +61,7 @@ impl Study {
                 let limit = self.spec().unstable_beyond * peak;
                 limit > 0.0 && found.largest.iter().any(|largest| *largest > limit)
             }),
-            judged: judged(test, &room.measured(lane), found),
+            judged: judged(test, &room.measured(lane), seen.lane(lane), found),
         };
         let lanes = tests.into_iter().zip(found).enumerate();
         let rows = lanes.map(|(lane, (mut test, found))| {
@@ -84,6 +85,8 @@ struct Watched<'a> {
     criteria: InStep<'a>,
     force: Lanes,
     warning: Lanes,
+    bounds: Bounds<Lanes>,
+    seen: Seen<Lanes>,
 }
 
 impl<'a> Watched<'a> {
@@ -111,16 +114,16 @@ impl<'a> Watched<'a> {
             let Answer { reference, interface, .. } = answer(lane);
             Some((reference.interface.first()?, *interface.first()?))
         });
-        let rate_hz = 1.0 / step_s / every as f64;
         let criteria = InStep::new(
-            rate_hz,
+            frame_rate_hz(assembly),
             frames(assembly),
             at_interface?,
             shown.iter().map(|&dof| at(dof)).collect::<Option<_>>()?,
             room,
         )?;
         let zero = Lanes::ZERO;
-        Some(Self { shown, every, wait: 0, criteria, force: zero, warning: zero })
+        let (bounds, seen) = (RigLimits::bounds(|lane| &tests[lane].limits), Seen::default());
+        Some(Self { shown, every, wait: 0, criteria, force: zero, warning: zero, bounds, seen })
     }
 }
 
@@ -134,6 +137,7 @@ impl Onlooker for Watched<'_> {
         self.wait = self.every.saturating_sub(1);
         let shown = &self.shown;
         self.criteria.push(view.desired, view.measured, |floor| view.displacement[shown[floor]]);
+        self.seen.add(&self.bounds, view.command, view.measured, view.force);
         self.force = self.force.raised_to(view.force.abs());
         self.warning = self.warning.raised_to(view.warning.abs());
     }
@@ -151,14 +155,15 @@ fn target<'a>(
 }
 
 /// What the signals of a lane say.
-fn judged(test: &ArmedVariant, measured: &[f64], found: Found) -> Judged {
-    let ArmedVariant { assembly, answer, thresholds, .. } = test;
+fn judged(test: &ArmedVariant, measured: &[f64], seen: Seen<f64>, found: Found) -> Judged {
+    let ArmedVariant { assembly, answer, thresholds, limits, .. } = test;
     let Found { criteria, nrmse, .. } = found;
-    let rate_hz = 1.0 / assembly.integrator.step_s / assembly.every as f64;
+    let rate_hz = frame_rate_hz(assembly);
     let reference = answer.reference.interface.first().map(Vec::as_slice);
     let interfaces = &[criteria::Interface { name: "1", desired: &[], measured, reference }];
     let evidence = Evidence { thresholds, rate_hz: Some(rate_hz), interfaces, criteria: &criteria };
-    Judged { reasons: evidence.reasons().collect(), nrmse, criteria }
+    let limits = limits.reasons(&named(&[seen]), thresholds);
+    Judged { reasons: evidence.reasons().chain(limits).collect(), nrmse, criteria }
 }
 
 #[cfg(test)]
