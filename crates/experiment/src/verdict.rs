@@ -27,7 +27,8 @@ pub struct VerdictSpec {
     /// Noise and steps of sensors and command, as a share of what they disturb, rms over rms.
     #[key(ratio, positive, default = ["20 %", "100 %"])]
     pub noise: [f64; 2],
-    /// Overruns, missed periods and answers of the rig that were bridged, as a share of all ticks.
+    /// Overruns, missed periods, answers of the rig that were bridged and ticks that were
+    /// extrapolated over late steps of a main loop, as a share of all ticks.
     #[key(ratio, positive, default = ["0.1 %", "5 %"])]
     pub late_ticks: [f64; 2],
     /// What the simulation itself changes in a traced response, as a share of its peak.
@@ -44,6 +45,10 @@ pub struct VerdictSpec {
     /// natural frequencies in the band.
     #[key(ratio, positive, default = ["1 %", "10 %"])]
     pub reduction_error: [f64; 2],
+    /// Error of the motion in time that a reduced model gives against the full one, rms over rms
+    /// and at the peak (`reduce --compare`).
+    #[key(ratio, positive, default = ["5 %", "30 %"])]
+    pub motion_error: [f64; 2],
     /// Delay margin below which a stable loop is doubtful, as a share of the rig's own delay.
     #[key(ratio, not_negative, default = "25 %")]
     pub delay_margin: f64,

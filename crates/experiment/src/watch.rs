@@ -20,7 +20,7 @@ pub struct LimitsSpec {
     /// Largest measured force.
     #[key(force, of_dof, within = 1e-6..=1e15, entries = 1..=MOST_INTERFACE)]
     pub force: Option<PerDof>,
-    /// Largest difference between command and measured displacement.
+    /// Largest difference between desired and measured displacement.
     #[key(length, of_dof, within = 1e-9..=1e9, entries = 1..=MOST_INTERFACE)]
     pub tracking_error: Option<PerDof>,
     /// How far the measured displacement may go beyond `command`, as a share of it.

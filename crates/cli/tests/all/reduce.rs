@@ -263,15 +263,36 @@ fn an_unstable_model_is_refused_unless_told() {
     lab.twinrig(["run", "told.toml"]).exits(0);
 }
 
+/// What rounding leaves of the stiffness of a floating beam's rigid-body modes is no growth.
+#[test]
+fn a_floating_beam_of_many_elements_is_stable() {
+    let lab = Lab::new();
+    let beam = "title = \"Floating\"\nduration = \"1 s\"\n\
+        integrator = { method = \"exact\", rate = \"1024 Hz\" }\n\
+        structure = { beam = { elements = 1000, length = \"10 m\", young = \"210 GPa\", \
+        density = \"7850 kg/m^3\", width = \"20 mm\", height = \"20 mm\", ends = \"free-free\" }, \
+        damping = { rayleigh = { mass = \"0.1 1/s\", stiffness = \"0 s\" } } }\n\
+        reduction = { modes = 4, band = \"5 Hz\" }\n\
+        partition = { interface = [21], stiffness = [\"1 N/m\"] }\n\
+        excitation = { ground = { impulse = { amplitude = \"1 m/s^2\", width = \"0.1 s\" } } }\n\
+        limits = { command = \"1 m\" }\n";
+    lab.write("beam.toml", beam);
+    let found = lab.twinrig(["--json", "reduce", "beam.toml", "--out", "out"]).exits(0).json();
+    let reasons = found["verdict"]["reasons"].to_string();
+    assert!(found["stable"] == true && !reasons.contains("unstable"), "{reasons}");
+}
+
 /// Full and reduced structure in time, over the whole record; the loop beside them.
 #[test]
 fn compare_steps_the_full_model_beside_the_reduced_one() {
     let lab = Lab::new();
-    let of = |name: &str, reduction: &str, span: &str| {
-        lab.write(&format!("{name}.toml"), format!("{BRICK}{reduction}"));
+    let found = |name: &str, text: &str, span: &str| {
+        lab.write(&format!("{name}.toml"), text);
         let file = format!("{name}.toml");
-        lab.twinrig(["--json", "reduce", &file, span, "--out", name]).exits(0).json()["history"]
-            .clone()
+        lab.twinrig(["--json", "reduce", &file, span, "--out", name]).exits(0).json()
+    };
+    let of = |name: &str, reduction: &str, span: &str| {
+        found(name, &format!("{BRICK}{reduction}"), span)["history"].clone()
     };
     let true_ = of("true", REDUCTION, "--compare");
     assert_eq!((&true_["steps"], &true_["method"]), (&1000.into(), &"newmark".into()));
@@ -295,6 +316,22 @@ fn compare_steps_the_full_model_beside_the_reduced_one() {
     let poor = of("poor", "[reduction]\nmethod = \"modes_only\"\nmodes = 3\n", "--compare=0.1s");
     assert_eq!(poor["steps"], 400);
     assert!(off(&poor["places"][0], "reduced", "rms") > 1e-3, "{poor}");
+    // And counts, by thresholds of the file.
+    let strict = "[verdict]\nmotion_error = [\"0.01 %\", \"0.05 %\"]\n";
+    let few = "[reduction]\nmethod = \"modes_only\"\nmodes = 3\n";
+    for (name, text, counts) in [
+        ("lenient", format!("{BRICK}{REDUCTION}"), false),
+        ("strict", format!("{BRICK}{few}{strict}"), true),
+    ] {
+        let found = found(name, &text, "--compare=0.1s");
+        let reasons = found["verdict"]["reasons"].as_array().unwrap();
+        let said = reasons.iter().find(|reason| reason["id"] == "motion_error");
+        assert_eq!(said.is_some(), counts, "{}", found["verdict"]);
+        if let Some(said) = said {
+            let text = said["text"].as_str().unwrap();
+            assert!(said["level"] == "wrong" && text.contains("0.05000 % allowed"), "{said}");
+        }
+    }
 }
 
 #[test]

@@ -59,16 +59,22 @@ impl Verdict {
     /// and so stable, whatever passive specimen it is joined to.
     pub fn of(model: &ReducedModel) -> Result<Self> {
         let (mut active, mut rigid) = (Vec::new(), 0);
+        let floating = model.omega_rad_s.iter().filter(|omega| **omega == 0.0).count();
         for (name, matrix) in MatrixName::ALL.into_iter().zip(model.matrices.each()) {
             let values = eigen::symmetric_eigenvalues(&(0.5 * (matrix + matrix.transpose())))?;
-            let largest = values.amax();
+            let (largest, mut values) = (values.amax(), values.as_slice().to_vec());
+            if name == MatrixName::Stiffness {
+                values.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+                // Of a rigid-body mode there is what rounding leaves of the full stiffness.
+                let free = |value: &&f64| value.abs() <= RIGID * largest;
+                let zeros = values.iter().take(floating).take_while(free).count();
+                values.drain(..zeros);
+                let is_rigid = |value: &&f64| value.abs() <= DEFINITE_NOISE * largest;
+                rigid = zeros + values.iter().filter(is_rigid).count();
+            }
             let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
             if smallest < -DEFINITE_NOISE * largest {
                 active.push((name, smallest / largest));
-            }
-            if name == MatrixName::Stiffness {
-                let is_rigid = |value: &&f64| value.abs() <= DEFINITE_NOISE * largest;
-                rigid = values.iter().filter(is_rigid).count();
             }
         }
         let symmetric = is_symmetric(&model.matrices.stiffness);

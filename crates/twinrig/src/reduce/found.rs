@@ -20,7 +20,7 @@ use crate::fit::Cost;
 use crate::verdict;
 use crate::words::number;
 use experiment::reduction::{ModeSpec, ReductionMethod};
-use experiment::{Experiment, ReductionSpec};
+use experiment::{Experiment, ReductionSpec, VerdictSpec};
 
 /// Frequencies of the reduced model's curve, at which the passivity of a model of
 /// states is judged.
@@ -57,7 +57,7 @@ pub struct Found {
     /// The largest error where the response is not far below its median, an antiresonance.
     pub(super) error_off_antiresonances: f64,
     #[serde(skip)]
-    pub(super) thresholds: [f64; 2],
+    pub(super) thresholds: VerdictSpec,
     #[serde(flatten)]
     pub(super) model: Model,
     #[serde(skip)]
@@ -220,7 +220,7 @@ impl Found {
             stable,
             stability,
             error_off_antiresonances: off_antiresonances(&compared.full, &compared.errors),
-            thresholds: experiment.verdict.reduction_error,
+            thresholds: experiment.verdict,
             model,
             compared,
         })

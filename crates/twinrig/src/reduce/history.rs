@@ -11,17 +11,23 @@ use runtime::load::Load;
 use runtime::reference::reference;
 use serde::Serialize;
 
+use super::verdict::MORE;
 use crate::assembly::{Assembly, Examined, LoopOptions, Recording};
 use crate::error::Error;
+use crate::evidence::tripped;
 use crate::interface_dof::motion_unit;
 use crate::page::text::prefixed;
 use crate::page::{Axis, Figure, Pane, Role};
+use crate::verdict::Reason;
 use crate::words::number;
+use experiment::VerdictSpec;
 
 /// Places that are drawn.
 const DRAWN: usize = 6;
 /// Steps between two words of progress.
 const STRIDE: usize = 50;
+/// A motion below this part of the largest of its unit is not judged.
+const STILL: f64 = 1e-3;
 
 /// Full and reduced motion under the same load; serialised, how far they are apart.
 #[derive(Serialize)]
@@ -90,7 +96,17 @@ struct Off {
     peak: f64,
 }
 
+/// The largest; what is no number is larger than all.
+fn gravest<'a>(all: impl Iterator<Item = (f64, &'a Place)>) -> Option<(f64, &'a Place)> {
+    all.max_by(|(a, _), (b, _)| a.is_nan().cmp(&b.is_nan()).then(a.total_cmp(b)))
+}
+
 impl Off {
+    /// Over time or at the peak, whichever is larger; no number where one of them is none.
+    fn worst(self) -> f64 {
+        if self.rms.is_nan() || self.peak.is_nan() { f64::NAN } else { self.rms.max(self.peak) }
+    }
+
     fn of(ours: &[f64], truth: &[f64]) -> Self {
         let largest = |values: &mut dyn Iterator<Item = f64>| {
             // What is not a number stays so.
@@ -189,6 +205,48 @@ impl History {
             places: places.into_iter().map(Place::of).collect(),
             tripped,
         })
+    }
+
+    /// What the motion in time says against the reduced model, and against a test with it.
+    pub(super) fn reasons(&self, thresholds: &VerdictSpec) -> Vec<Reason> {
+        let largest = |unit: &str| {
+            let alike = self.places.iter().filter(|place| place.unit == unit);
+            alike.fold(0.0, |most: f64, place| most.max(place.peak))
+        };
+        // What hardly moves beside the others is known to few digits.
+        let moves = |place: &&Place| place.peak > STILL * largest(place.unit);
+        let moving = || self.places.iter().filter(moves);
+        let reduced = moving().map(|place| (place.reduced.worst(), place));
+        let reduced = gravest(reduced).and_then(|(value, place)| {
+            Reason::beyond(thresholds.motion_error, value, "motion_error", |threshold| {
+                let text = format!(
+                    "the motion of {} in time is off by {} % rms, {} % at its peak; {} % allowed",
+                    place.name,
+                    number(100.0 * place.reduced.rms),
+                    number(100.0 * place.reduced.peak),
+                    number(100.0 * threshold)
+                );
+                (text, MORE.to_owned())
+            })
+        });
+        let seen = moving().filter(|place| place.peak >= place.motions.floor);
+        let hybrid = seen.filter_map(|place| Some((place.hybrid?.rms, place)));
+        let hybrid = gravest(hybrid).and_then(|(value, place)| {
+            Reason::beyond(thresholds.reference_error, value, "hybrid_error", |threshold| {
+                let text = format!(
+                    "the hybrid test at {} is off by {} % rms from the full model; {} % allowed",
+                    place.name,
+                    number(100.0 * value),
+                    number(100.0 * threshold)
+                );
+                (
+                    text,
+                    "`twinrig check` shows which mode the loop changes and what helps".to_owned(),
+                )
+            })
+        });
+        let tripped = self.tripped.as_ref().map(|why| tripped(format!("the hybrid test: {why}")));
+        tripped.into_iter().chain(reduced).chain(hybrid).collect()
     }
 
     fn time_s(&self, step: usize) -> f64 {

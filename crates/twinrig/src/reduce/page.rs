@@ -44,7 +44,7 @@ fn banner(found: &Found) -> Verdict {
     let percent = |share: f64| format!("{} %", number(100.0 * share));
     let largest = percent(found.response_error.max);
     let statement = format!("The interface response is off by at most {largest}.");
-    let allowed = format!("doubtful above {}", percent(found.thresholds[0]));
+    let allowed = format!("doubtful above {}", percent(found.thresholds.reduction_error[0]));
     let band = format!("0 to {} Hz", number(found.band_hz));
     let numbers = vec![
         KeyNumber::new("Largest error at the interface", largest, allowed),
@@ -92,7 +92,7 @@ fn error(found: &Found) -> Figure {
     let pane = Pane::new(frequency(found), Axis::new("Relative error [%]").log())
         .high(200.0)
         .line(Role::Error, "reduced against full", percent)
-        .limit(100.0 * found.thresholds[0], "doubtful above");
+        .limit(100.0 * found.thresholds.reduction_error[0], "doubtful above");
     let caption = "Relative to the full model, over all interface DOFs together.";
     Figure::new("Error of the interface response", caption, vec![pane])
 }

@@ -7,11 +7,12 @@ use super::found::{Found, Model};
 use crate::words::number;
 
 /// What helps against every error of a reduced model.
-const MORE: &str = "keep more modes, or narrow the band";
+pub(super) const MORE: &str = "keep more modes, or narrow the band";
 
 /// All that speaks against the model.
 pub(super) fn verdict(found: &Found, refused: Option<&Diagnostics>) -> Verdict {
-    let [doubtful, wrong] = found.thresholds;
+    let thresholds = found.thresholds.reduction_error;
+    let [doubtful, wrong] = thresholds;
     // Wrong is what is wrong beside antiresonances, too.
     let graver = if found.error_off_antiresonances < wrong { f64::INFINITY } else { wrong };
     let largest = found.response_error.max;
@@ -19,7 +20,7 @@ pub(super) fn verdict(found: &Found, refused: Option<&Diagnostics>) -> Verdict {
         error("the response at the interface", largest, threshold)
     });
     let modes = found.mode_error().and_then(|largest| {
-        Reason::beyond(found.thresholds, largest, "mode_error", |threshold| {
+        Reason::beyond(thresholds, largest, "mode_error", |threshold| {
             error("a mode in the band", largest, threshold)
         })
     });
@@ -39,7 +40,14 @@ pub(super) fn verdict(found: &Found, refused: Option<&Diagnostics>) -> Verdict {
     [unstable(found), refused, response, modes, lacking, not_passive(found), too_slow(found)]
         .into_iter()
         .flatten()
+        .chain(in_time(found))
         .collect()
+}
+
+/// What both models say of the motion in time, where that was asked for.
+fn in_time(found: &Found) -> Vec<Reason> {
+    let Model::Matrices(matrices) = &found.model else { return Vec::new() };
+    matrices.history.as_ref().map_or_else(Vec::new, |history| history.reasons(&found.thresholds))
 }
 
 fn error(what: &str, largest: f64, threshold: f64) -> (String, String) {
