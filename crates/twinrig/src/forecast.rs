@@ -87,6 +87,35 @@ pub struct TwoRates {
     /// The modes of the structure in the loop, where they were asked for.
     #[serde(skip)]
     pub modes: Vec<LoopMode>,
+    /// Its gain, where it was asked for and the loop is not too large.
+    #[serde(skip)]
+    pub gain: Option<Box<LoopGain>>,
+}
+
+/// The gain of a loop at two rates, from period to period.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopGain {
+    /// The loop, with what adapts as it will have learnt.
+    pub description: LoopDescription,
+    /// How its loops go together.
+    pub rates: Rates,
+    /// Margins of gain and phase.
+    pub margins: Margins,
+    /// For a picture.
+    pub curve: Curve,
+}
+
+impl LoopGain {
+    fn of(
+        joined: &TwoRateLoop<'_>,
+        description: &LoopDescription,
+        rates: &Rates,
+    ) -> Result<Option<Self>, LoopError> {
+        let Some(open) = joined.open_loop()? else { return Ok(None) };
+        let curve = Curve::follow(&open)?;
+        let margins = TwoRateLoop::margins(&open, &curve)?;
+        Ok(Some(Self { description: description.clone(), rates: *rates, margins, curve }))
+    }
 }
 
 /// What the loop gain says.
@@ -216,6 +245,14 @@ impl Forecast {
             _ => self.examined.as_ref().map(|examined| &*examined.motions.modes),
         }
         .filter(|modes| !modes.is_empty())
+    }
+
+    /// The gain of a loop at two rates, where it was followed.
+    pub fn period_gain(&self) -> Option<&LoopGain> {
+        match &self.stability {
+            Stability::TwoRates(found) => found.gain.as_deref(),
+            _ => None,
+        }
     }
 
     /// Whether instability is predicted.
@@ -350,7 +387,8 @@ fn judge(
 ) -> (Stability, Option<Examined>) {
     if let Some(rates) = &assembly.rates {
         let truth = (asked >= Asked::Margins).then_some(&*structures.truth);
-        let found = at_two_rates(description, rates, design_hz, truth);
+        let drawn = asked == Asked::Others;
+        let found = at_two_rates(description, rates, design_hz, truth, drawn);
         return (found.unwrap_or_else(|error| Stability::Unknown(error.to_string())), None);
     }
     match examine(description, structures, design_hz, asked == Asked::Others) {
@@ -372,12 +410,14 @@ fn fixed(declared: &LoopDescription, design_hz: f64) -> (LoopDescription, Option
 }
 
 /// What adapts is judged as it will have learnt, a predictor then being exact. The modes of
-/// the structure are followed into the loop, and its margin is sought, where they are given.
+/// the structure are followed into the loop, and its margin is sought, where they are given; the
+/// loop gain is followed where it is to be `drawn`.
 fn at_two_rates(
     declared: &LoopDescription,
     rates: &Rates,
     design_hz: f64,
     truth: Option<&[TrueMode]>,
+    drawn: bool,
 ) -> Result<Stability, LoopError> {
     let step_s = declared.integrator.step_s;
     let mut rates = *rates;
@@ -397,11 +437,16 @@ fn at_two_rates(
         Some(_) if growing == 0 => joined.delay_margin_ticks()?,
         _ => None,
     };
+    let modes = truth.map_or(Ok(Vec::new()), |truth| joined.follow(truth, 0))?;
+    // What is not known of its gain takes nothing from the verdict.
+    let gain =
+        if drawn { LoopGain::of(&joined, &description, &rates).ok().flatten() } else { None };
     Ok(Stability::TwoRates(TwoRates {
         dominant: Dominant::new(growing, motion.map(|motion| (motion, None)), step_s),
         delay_margin_s: margin.map(|ticks| ticks as f64 * step_s),
         learnt,
-        modes: truth.map_or(Ok(Vec::new()), |truth| joined.follow(truth))?,
+        modes,
+        gain: gain.map(Box::new),
     }))
 }
 

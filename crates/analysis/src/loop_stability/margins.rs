@@ -57,12 +57,29 @@ pub const MOST_SWITCHES: usize = 12;
 
 /// All margins.
 pub fn margins(open: &OpenLoop, curve: &Curve) -> Result<Margins, LoopError> {
-    let unit = changes(open, curve, |value| value.norm() > 1.0, |_, _| true)?;
+    let unit = unit(open, curve)?;
+    let switches = switches(&unit);
+    let delay_margin = switches.first().copied().filter(|_| curve.growing == 0);
+    let found = gain_and_phase(open, curve, &unit)?;
+    let verdict = Verdict { delay_margin, ..found.verdict };
+    Ok(Margins { verdict, disk: disk_margin(open, curve), switches, ..found })
+}
+
+/// The same of a loop whose eigenvalues a delay does not turn like a wave: gain and phase alone.
+pub(super) fn without_delay(open: &OpenLoop, curve: &Curve) -> Result<Margins, LoopError> {
+    gain_and_phase(open, curve, &unit(open, curve)?)
+}
+
+/// Where eigenvalues of L pass the size one.
+fn unit(open: &OpenLoop, curve: &Curve) -> Result<Vec<Change>, LoopError> {
+    changes(open, curve, |value| value.norm() > 1.0, |_, _| true)
+}
+
+fn gain_and_phase(open: &OpenLoop, curve: &Curve, unit: &[Change]) -> Result<Margins, LoopError> {
     let phase = unit
         .iter()
         .map(|(omega, value, _)| ((PI - value.arg().abs()).abs(), omega / TAU))
         .min_by(|a, b| a.0.total_cmp(&b.0));
-    let switches = switches(&unit);
     let (gain_below, gain_above) = gain_margins(open, curve)?;
     let distance = curve
         .points
@@ -71,22 +88,20 @@ pub fn margins(open: &OpenLoop, curve: &Curve) -> Result<Margins, LoopError> {
         .min_by(|a, b| a.0.total_cmp(&b.0))
         .unwrap_or((f64::INFINITY, 0.0));
     let stable = curve.growing == 0;
-    let delay_margin = switches.first().copied().filter(|_| stable);
     Ok(Margins {
-        verdict: Verdict { growing: curve.growing, delay_margin },
+        verdict: Verdict { growing: curve.growing, delay_margin: None },
         gain_below: gain_below.filter(|_| stable),
         gain_above: gain_above.filter(|_| stable),
         phase: phase.filter(|_| stable),
         distance,
-        disk: disk_margin(open, curve),
-        switches,
+        disk: None,
+        switches: Vec::new(),
     })
 }
 
 /// The smallest further delay that brings L to −1; `None` if none does.
 pub fn delay_margin(open: &OpenLoop, curve: &Curve) -> Result<Option<Crossing>, LoopError> {
-    let unit = changes(open, curve, |value| value.norm() > 1.0, |_, _| true)?;
-    Ok(switches(&unit).first().copied())
+    Ok(switches(&unit(open, curve)?).first().copied())
 }
 
 /// The delays at which L passes −1: where |λ| = 1 a delay τ turns λ by ωτ, and

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use model::compensator::Design;
 use model::transfer::TransferSystem;
 
-use numerics::Complex;
 use numerics::linear_system::{Answer, Join, LinearSystem, Slope, Time};
 use numerics::solve::is_finite;
+use numerics::{Complex, Matrix};
 
 use super::parts::{self, Half};
 use super::{Joint, LoopDescription, LoopError, MOST_DOFS, StructureModes};
@@ -81,6 +81,13 @@ impl OpenLoop {
             LoopDescription { transfer_system: TransferSystem::Ideal, ..description.clone() };
         let ideal = Some(Arc::new(parts::unsampled(&exact, modes)?.1));
         Ok(Self::of(Arc::new(numerical), rest, ideal, description.extra_delay_s + late_s))
+    }
+
+    /// A loop in one piece: what goes into the system is what comes out of it.
+    pub(super) fn whole(system: LinearSystem) -> Result<Self, LoopError> {
+        let (count, time) = (system.outputs(), system.time);
+        let straight = LinearSystem::gain(Matrix::identity(count, count), time);
+        Ok(Self::of(Arc::new(Half::new(system)?), Half::new(straight)?, None, 0.0))
     }
 
     fn of(numerical: Arc<Half>, rest: Half, ideal: Option<Arc<Half>>, late_s: f64) -> Self {

@@ -42,7 +42,7 @@ pub(super) struct Half {
 }
 
 impl Half {
-    fn new(system: LinearSystem) -> Result<Self, LoopError> {
+    pub(super) fn new(system: LinearSystem) -> Result<Self, LoopError> {
         check_size(system.states())?;
         Ok(Self { response: Response::new(&system)?, system: Some(system) })
     }

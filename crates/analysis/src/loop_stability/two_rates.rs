@@ -12,15 +12,17 @@ use model::predictor::{Predictor, Surroundings};
 use model::rates::{MainLoopForm, Rates};
 use nalgebra::DVector;
 use numerics::arnoldi;
-use numerics::block::vstack;
+use numerics::block::{hstack, vstack};
 use numerics::eigen;
-use numerics::linear_system::LinearSystem;
+use numerics::linear_system::{LinearSystem, Time};
 use numerics::sparse::SparseMatrix;
 use numerics::{Complex, ComplexMatrix, Matrix, Vector};
 
 use super::modes::{LoopMode, MOST_MODES, Motion, TrueMode};
 use super::nyquist::NEUTRAL;
-use super::{LoopDescription, LoopError, last_before_loss, parts};
+use super::{
+    Curve, LoopDescription, LoopError, Margins, OpenLoop, last_before_loss, margins, parts,
+};
 
 /// Up to this many states all eigenvalues are found; above, only the largest.
 const AT_ONCE: usize = 400;
@@ -30,6 +32,11 @@ const MOST_DIRECTIONS: usize = 400;
 const MOST_DELAY_TICKS: usize = 256;
 /// A mode is found in the loop where it moves by less than this part of its size.
 const NEAR: f64 = 0.3;
+/// Most states of a loop whose gain is followed over the frequencies, and most shapes of its force.
+const MOST_DRAWN: usize = 200;
+const MOST_SHAPES: usize = 40;
+/// Shapes of the force that the main loop takes less of than this part of the most are none.
+const UNSEEN: f64 = 1e-10;
 /// Most states of the map over a period.
 const MOST: usize = 6000;
 
@@ -71,10 +78,28 @@ impl<'a> TwoRateLoop<'a> {
         Ok((growing, slowest.map(|index| self.motion(index, &spectrum, &period))))
     }
 
-    /// What becomes of the modes of the structure: of each the motion that is nearest to it
-    /// from period to period, where one is near. None of a loop whose motions are not all found.
-    pub fn follow(&self, truth: &[TrueMode]) -> Result<Vec<LoopMode>, LoopError> {
-        let mut left = match Period::new(self, 0)? {
+    /// The loop cut where the main loop takes the force in, from period to period: each
+    /// eigenvalue of L is what comes back of one shape that the force may have over a period,
+    /// so a factor or an angle on L is one on every sample of the force. `None` of a loop with
+    /// too many states for a curve.
+    pub fn open_loop(&self) -> Result<Option<OpenLoop>, LoopError> {
+        let period = Period::new(self, 0)?;
+        if period.size > MOST_DRAWN {
+            return Ok(None);
+        }
+        period.cut()?.map(OpenLoop::whole).transpose()
+    }
+
+    /// Margins of gain and phase; see [`open_loop`](Self::open_loop).
+    pub fn margins(open: &OpenLoop, curve: &Curve) -> Result<Margins, LoopError> {
+        margins::without_delay(open, curve)
+    }
+
+    /// What becomes of the modes of the structure with the force later by some ticks: of each
+    /// the motion that is nearest to it from period to period, where one is near. None of a loop
+    /// whose motions are not all found.
+    pub fn follow(&self, truth: &[TrueMode], later: usize) -> Result<Vec<LoopMode>, LoopError> {
+        let mut left = match Period::new(self, later)? {
             period if period.size <= AT_ONCE => period.spectrum()?.values,
             _ => return Ok(Vec::new()),
         };
@@ -132,7 +157,7 @@ impl<'a> TwoRateLoop<'a> {
         let s = spectrum.values[index].ln() / period_s;
         let shape = spectrum.shape(index);
         let parts = [shape.map(|x| x.re), shape.map(|x| x.im)];
-        let (_, seen) = period.pass(&Matrix::from_columns(&parts));
+        let seen = period.pass(&Matrix::from_columns(&parts), None).desired;
         let within = |turns: i64| {
             let s = s + Complex::new(0.0, TAU * turns as f64 / period_s);
             let per_tick = -s * period_s / ratio as f64;
@@ -219,6 +244,16 @@ impl Stepped {
     }
 }
 
+/// What a period makes of its start.
+struct Passed {
+    /// The states at its end.
+    end: Matrix,
+    /// The desired displacement at every tick.
+    desired: Vec<Matrix>,
+    /// The force of every tick.
+    forces: Matrix,
+}
+
 impl<'a> Period<'a> {
     /// With the force later by some ticks.
     fn new(of: &'a TwoRateLoop<'a>, later: usize) -> Result<Self, LoopError> {
@@ -242,23 +277,50 @@ impl<'a> Period<'a> {
     fn spectrum(&self) -> Result<Spectrum, LoopError> {
         if self.size > AT_ONCE {
             let once = |x: &Vector| {
-                let (end, _) = self.pass(&Matrix::from_columns(&[x.clone_owned()]));
-                end.column(0).into_owned()
+                let passed = self.pass(&Matrix::from_columns(&[x.clone_owned()]), None);
+                passed.end.column(0).into_owned()
             };
             let found = arnoldi::largest(self.size, 1.0, MOST_DIRECTIONS, once)?;
             let found = found.ok_or(LoopError::NotSettled)?;
             return Ok(Spectrum { values: found.0, shapes: Shapes::Found(found.1) });
         }
-        let (map, _) = self.pass(&Matrix::identity(self.size, self.size));
+        let map = self.pass(&Matrix::identity(self.size, self.size), None).end;
         let mut values = eigen::eigenvalues(&map)?;
         values.sort_by(|a, b| b.norm().total_cmp(&a.norm()));
         Ok(Spectrum { values, shapes: Shapes::Of(map) })
     }
 
+    /// From what the main loop takes of the force over a period to what comes back; `None` where
+    /// it takes nothing, or too many shapes of it.
+    fn cut(&self) -> Result<Option<LinearSystem>, LoopError> {
+        let step = &self.of.main.step;
+        let decomposed = step.b.clone().svd(true, true);
+        let (Some(into), Some(of)) = (decomposed.u, decomposed.v_t) else {
+            return Err(LoopError::Algebraic);
+        };
+        let sizes = &decomposed.singular_values;
+        let shapes = sizes.iter().filter(|size| **size > UNSEEN * sizes.amax()).count();
+        if shapes == 0 || shapes > MOST_SHAPES {
+            return Ok(None);
+        }
+        let of = Matrix::from_diagonal(&sizes.rows(0, shapes)) * of.rows(0, shapes);
+        let (size, main) = (self.size, step.states());
+        let start = hstack(&[&Matrix::identity(size, size), &Matrix::zeros(size, shapes)]);
+        let into = into.columns(0, shapes).into_owned();
+        let fed = hstack(&[&Matrix::zeros(main, size), &into]);
+        let passed = self.pass(&start, Some(&fed));
+        let [a, b] = [(0, size), (size, shapes)]
+            .map(|(from, width)| passed.end.columns(from, width).into_owned());
+        let c = of * passed.forces.columns(0, size);
+        let d = Matrix::zeros(shapes, shapes);
+        let time = Time::Step(self.of.period_s());
+        Ok(Some(LinearSystem::new(a, b, c, d, time)))
+    }
+
     /// Steps all parts through one period, from the end of one step of the main loop
-    /// to the end of the next: the states at the end, and the desired displacement at
-    /// every tick. The columns of `start` are as many cases.
-    fn pass(&self, start: &Matrix) -> (Matrix, Vec<Matrix>) {
+    /// to the end of the next. The columns of `start` are as many cases; `fed` is what the main
+    /// loop is given in the place of the force.
+    fn pass(&self, start: &Matrix, fed: Option<&Matrix>) -> Passed {
         let TwoRateLoop { main: form, rates, .. } = self.of;
         let Rates { ratio, task_ticks: task, .. } = **rates;
         let (rest_states, main_states) = (self.plain.a.rows(), form.step.states());
@@ -292,7 +354,11 @@ impl<'a> Period<'a> {
             }
             forces.rows_mut((tick - 1) * count, count).copy_from(&force);
             if tick == ratio {
-                main = &form.step.a * &main + &form.step.b * &forces;
+                main = &form.step.a * &main;
+                match fed {
+                    Some(fed) => main += fed,
+                    None => main += &form.step.b * &forces,
+                }
                 kept = rows(&batch, (ratio + 1) * motion - self.carried, self.carried);
                 batch = &form.points * &main;
             }
@@ -310,6 +376,6 @@ impl<'a> Period<'a> {
                 None => self.plain.advance(&rest, &[&ahead, &wanted]),
             };
         }
-        (vstack(&[&rest, &main, &kept]), desired)
+        Passed { end: vstack(&[&rest, &main, &kept]), desired, forces }
     }
 }

@@ -101,6 +101,29 @@ fn any_other_loop_is_judged_as_it_runs() {
     assert!(CrossCheck::new(&chart.judge, &chart.grid, &chart.boundaries).is_none());
 }
 
+/// The ratio of a main loop is a whole number: a chart has a column for each, and says the last one
+/// before the verdict changes.
+#[test]
+fn the_ratio_of_a_main_loop_is_an_axis() {
+    let lab = Lab::new();
+    lab.write("two.toml", Draft::new().with("main_loop", "ratio = 2").text());
+    let axes = ["main_loop.ratio=1..80", "partition.stiffness[1]=0.4..0.6 MN/m"];
+    let test = Test::load(lab.path("two.toml")).unwrap();
+    let few = ["main_loop.ratio=1..4", axes[1]];
+    assert_eq!(test.chart(few, &options(9), &mut Silent).unwrap().grid.size, [4, 9]);
+    let chart = test.chart(axes, &options(6), &mut Silent).unwrap();
+    let [_, up] = chart.room(0);
+    let last = up.and_then(End::change).expect("a long step makes it unstable");
+    assert_eq!(last, last.round());
+    for (ratio, code) in [(last, 0), (last + 1.0, 7)] {
+        lab.write("one.toml", Draft::new().with("main_loop", &format!("ratio = {ratio}")).text());
+        lab.twinrig(["check", "one.toml"]).exits(code);
+    }
+    let half = ["main_loop.ratio=1.5..4", axes[1]];
+    let refused = test.chart(half, &options(6), &mut Silent).map(|_| ()).unwrap_err();
+    assert!(refused.to_string().contains("whole") || format!("{refused:?}").contains("whole"));
+}
+
 #[test]
 fn the_command_writes_its_files_and_says_what_changes_the_verdict() {
     let lab = Lab::new();

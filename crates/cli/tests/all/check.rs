@@ -88,6 +88,23 @@ fn a_picture_is_written_as_its_name_asks() {
 }
 
 #[test]
+fn a_loop_at_two_rates_is_drawn_with_its_margins() {
+    let lab = Lab::new();
+    let draft = |ratio: usize| Draft::new().with("main_loop", &format!("ratio = {ratio}"));
+    lab.write("two.toml", draft(4).text());
+    let ran = lab.twinrig(["check", "two.toml", "--plot", "two.svg"]).exits(0);
+    assert!(ran.out.contains("gain margin ×") && ran.out.contains("phase margin "), "{}", ran.out);
+    let svg = std::fs::read_to_string(lab.path("two.svg")).unwrap();
+    assert!(svg.contains("Loop gain") && svg.contains("Damping in the loop"), "{svg}");
+    lab.twinrig(["check", "two.toml", "--plot", "two.html"]).exits(0);
+    let html = std::fs::read_to_string(lab.path("two.html")).unwrap();
+    assert!(html.contains("Gain margin") && html.contains("Phase margin"));
+    let said = lab.twinrig(["check", "two.toml", "--json"]).exits(0).json();
+    let of = |key: &str, value: &str| said["two_rates"][key][value].as_f64().unwrap();
+    assert!(of("gain_margin_above", "factor") > 1.0 && of("phase_margin", "rad") > 0.0, "{said}");
+}
+
+#[test]
 fn partitions_are_ranked_by_the_delay_they_bear() {
     let lab = Lab::new();
     let building = "shear_building = { storeys = 4, mass = \"20 t\", stiffness = \"40 MN/m\" }\n\

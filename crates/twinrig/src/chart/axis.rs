@@ -68,7 +68,21 @@ impl Axis {
         let last = count.saturating_sub(1).max(1) as f64;
         let share = index as f64 / last;
         // Both ends exactly.
-        if share >= 1.0 { self.high } else { self.low + share * (self.high - self.low) }
+        match self.low + share * (self.high - self.low) {
+            _ if share >= 1.0 => self.high,
+            value if self.is_whole() => value.round(),
+            value => value,
+        }
+    }
+
+    /// Whether there is nothing between two whole numbers.
+    pub fn is_whole(&self) -> bool {
+        self.target.measure == Measure::Whole
+    }
+
+    /// The number of grid points along it, where so many are asked for.
+    pub fn points(&self, asked: usize) -> usize {
+        if self.is_whole() { asked.min((self.high - self.low) as usize + 1) } else { asked }
     }
 
     /// A value in the axis's unit.
@@ -143,7 +157,10 @@ fn value(measure: Measure, text: &str) -> Result<f64, String> {
         }
         Measure::Quantity(Kind::Ratio, _) | Measure::Ratio | Measure::Number => bare(),
         Measure::Quantity(kind, motion) => quantity(kind, motion),
-        Measure::Whole => Err("a whole number does not vary smoothly over a chart".to_owned()),
+        Measure::Whole => bare().and_then(|value| match value.fract() {
+            0.0 => Ok(value),
+            _ => Err(format!("\"{text}\" is not a whole number")),
+        }),
     }
 }
 
@@ -152,9 +169,7 @@ fn remedy(measure: Measure) -> String {
         Measure::Quantity(kind, _) => kind.advice(),
         Measure::Ratio => "write it like 0..5 % or 0..0.05".to_owned(),
         Measure::Number => "write a bare number at both ends".to_owned(),
-        Measure::Whole => {
-            "vary a number that need not be whole; a sweep takes whole ones".to_owned()
-        }
+        Measure::Whole => "write whole numbers, such as 1..10".to_owned(),
     }
 }
 
@@ -170,6 +185,7 @@ mod tests {
         assert_eq!(value(Measure::Ratio, "5 %"), Ok(0.05));
         assert_eq!(value(Measure::Ratio, "0.05"), Ok(0.05));
         assert!(value(Measure::Number, "NaN").is_err());
-        assert!(value(Measure::Whole, "3").is_err());
+        assert_eq!(value(Measure::Whole, "3"), Ok(3.0));
+        assert!(value(Measure::Whole, "3.5").is_err());
     }
 }

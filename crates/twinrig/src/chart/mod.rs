@@ -173,7 +173,8 @@ impl Chart {
         };
         let start = Instant::now();
         let threads = options.threads.unwrap_or_else(cores).max(1);
-        let grid = Grid::new(&judge, options.size, refinement, options.depth, threads, progress);
+        let size = [0, 1].map(|axis| judge.axes()[axis].points(options.size[axis]));
+        let grid = Grid::new(&judge, size, refinement, options.depth, threads, progress);
         let elapsed = start.elapsed();
         if grid.points.iter().all(|point| point.verdict == Verdict::Unknown) {
             let reason = judge.trouble().unwrap_or_else(|| "nothing was said".to_owned());
@@ -245,7 +246,12 @@ impl Chart {
                 let middle = 0.5 * (low + high);
                 if same(moved(middle, end)) { low = middle } else { high = middle }
             }
-            let at = moved(0.5 * (low + high), end)[axis];
+            let at = match moved(0.5 * (low + high), end)[axis] {
+                // The last whole number before it.
+                at if range.is_whole() && end == range.high => at.floor(),
+                at if range.is_whole() => at.ceil(),
+                at => at,
+            };
             Some(match verdict(moved(high, end)) {
                 Verdict::Unknown => End::Unjudged(at),
                 Verdict::Stable | Verdict::Unstable => End::Changes(at),

@@ -3,14 +3,14 @@
 use analysis::loop_stability::compensators::Trial;
 use analysis::loop_stability::margins::Direction;
 use analysis::loop_stability::modes::Motion;
-use analysis::loop_stability::{Crossing, LoopMode};
+use analysis::loop_stability::{Crossing, LoopMode, Margins};
 use analysis::partitions::Advice;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{Check, LoopCheck, tables, verdict};
 use crate::fit::MARGIN;
-use crate::forecast::{Examined, Stability};
+use crate::forecast::{Examined, Stability, TwoRates};
 
 impl Serialize for Check {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -53,7 +53,7 @@ fn document(found: &LoopCheck) -> Value {
         "linear": forecast.linear,
         "rehearsal": found.rehearsal,
         "dominant": dominant.filter(|dominant| dominant.is_known()),
-        "two_rates": two_rates,
+        "two_rates": two_rates.map(at_two_rates),
         "two_rates_modes": two_rates.map(|two| modes(&two.modes)),
         "loop": forecast.examined.as_deref().map(examined),
         "critical_delay_s": forecast.critical_delay.map(|c| c.delay_s),
@@ -77,18 +77,9 @@ fn document(found: &LoopCheck) -> Value {
 /// The loop gain and what follows from it.
 fn examined(examined: &Examined) -> Value {
     let Examined { margins, motions, least_damped, trials, started, .. } = examined;
-    let factor = |found: Option<(f64, f64)>| {
-        found.map(|(factor, hertz)| json!({ "factor": factor, "frequency_hz": hertz }))
-    };
-    json!({
+    let mut document = json!({
         "growing": margins.verdict.growing,
         "delay_margin": margins.verdict.delay_margin.map(crossing),
-        "gain_margin_above": factor(margins.gain_above),
-        "gain_margin_below": factor(margins.gain_below),
-        "phase_margin": margins.phase.map(|(phase, hertz)| {
-            json!({ "rad": phase, "frequency_hz": hertz })
-        }),
-        "distance": { "value": margins.distance.0, "frequency_hz": margins.distance.1 },
         "disk_margin": margins.disk.as_ref().map(|disk| json!({
             "alpha": disk.alpha,
             "gain": [disk.gain().0, disk.gain().1],
@@ -103,7 +94,39 @@ fn examined(examined: &Examined) -> Value {
         "other_motions": motions.others.iter().map(|m| motion(*m)).collect::<Vec<_>>(),
         "compensators": trials.iter().map(trial).collect::<Vec<_>>(),
         "as_started": started.as_ref().map(trial),
+    });
+    add(&mut document, gain_and_phase(margins));
+    document
+}
+
+/// The map over a period, with the margins of its gain where that was followed.
+fn at_two_rates(found: &TwoRates) -> Value {
+    let mut document = json!(found);
+    if let Some(gain) = &found.gain {
+        add(&mut document, gain_and_phase(&gain.margins));
+    }
+    document
+}
+
+fn gain_and_phase(margins: &Margins) -> Value {
+    let factor = |found: Option<(f64, f64)>| {
+        found.map(|(factor, hertz)| json!({ "factor": factor, "frequency_hz": hertz }))
+    };
+    json!({
+        "gain_margin_above": factor(margins.gain_above),
+        "gain_margin_below": factor(margins.gain_below),
+        "phase_margin": margins.phase.map(|(phase, hertz)| {
+            json!({ "rad": phase, "frequency_hz": hertz })
+        }),
+        "distance": { "value": margins.distance.0, "frequency_hz": margins.distance.1 },
     })
+}
+
+/// The fields of one object among those of another.
+fn add(document: &mut Value, more: Value) {
+    if let (Value::Object(fields), Value::Object(more)) = (document, more) {
+        fields.extend(more);
+    }
 }
 
 fn modes(modes: &[LoopMode]) -> Vec<Value> {

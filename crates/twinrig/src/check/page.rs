@@ -3,50 +3,81 @@
 use std::path::Path;
 
 use analysis::loop_stability::modes::{Motion, along_delay};
-use analysis::loop_stability::{Crossing, LoopMode, Margins, OpenLoop, Point};
+use analysis::loop_stability::{Crossing, Curve, LoopError, LoopMode, Margins, OpenLoop, Point};
 use model::compensator::Design;
 use serde::Serialize;
 
-use super::{LoopCheck, tables, verdict};
+use super::{LoopCheck, tables, two_rates, verdict};
 use crate::error::Error;
 use crate::forecast::{Examined, Forecast, Stability, is_neutral};
 use crate::page::{Axis, Figure, Grade, KeyNumber, MarkKind, Page, Pane, Role, Section, Shape};
 use crate::page::{Verdict, Width, svg};
 use crate::run_folder::write_whole;
+use crate::table::Table;
 use crate::words::rounded;
 
 /// Delays at which the modes are drawn.
 const STEPS: usize = 60;
 /// Modes that are drawn.
-const MODES: usize = 6;
+pub(super) const MODES: usize = 6;
 /// Motions that belong to no mode, if they grow.
 const OTHERS: usize = 2;
+/// Interface DOFs, or shapes of the force over a period, that are drawn however small they are,
+/// and the size that others must reach.
+const FEW: usize = 4;
+const UNSEEN: f64 = 0.02;
 /// How far from zero the loop gain is drawn.
 const REACH: f64 = 2.6;
 
 /// Writes the picture, in the form that the name asks for.
 pub(super) fn plot(path: &Path, found: &LoopCheck) -> Result<(), Error> {
-    let forecast = &found.forecast;
-    let failed = |reason: String| Error::NoLoopGain { reason };
-    let Some(examined) = forecast.examined.as_deref() else {
-        return Err(failed(verdict(forecast)));
-    };
-    let open =
-        || OpenLoop::sampled(&examined.description).map_err(|error| failed(error.to_string()));
-    let figures = |open: &OpenLoop| {
-        let figures = [nyquist(examined, open), damping(forecast, examined, open)];
-        figures.map(|figure| figure.width(Width::Half))
-    };
-    let text = match path.extension().and_then(|name| name.to_str()) {
-        Some("html") => page(found, examined, figures(&open()?)).html(),
-        Some("svg") => svg(&found.title, &figures(&open()?)),
-        _ => return Err(Error::PictureName { path: path.to_path_buf() }),
-    };
-    write_whole(path, text)
+    let of_name: fn(&LoopCheck, Drawing) -> String =
+        match path.extension().and_then(|name| name.to_str()) {
+            Some("html") => |found, drawing| page(found, drawing).html(),
+            Some("svg") => |found, drawing| svg(&found.title, &drawing.figures),
+            _ => return Err(Error::PictureName { path: path.to_path_buf() }),
+        };
+    write_whole(path, of_name(found, Drawing::of(&found.forecast)?))
 }
 
-fn page(found: &LoopCheck, examined: &Examined, figures: [Figure; 2]) -> Page {
+/// What is drawn of a loop, and said beside it.
+pub(super) struct Drawing {
+    pub(super) figures: [Figure; 2],
+    pub(super) numbers: Vec<KeyNumber>,
+    trials: Option<Table>,
+}
+
+impl Drawing {
+    fn of(forecast: &Forecast) -> Result<Self, Error> {
+        let failed = |error: LoopError| Error::NoLoopGain { reason: error.to_string() };
+        let mut drawing = match (&forecast.stability, forecast.examined.as_deref()) {
+            (Stability::TwoRates(found), _) => {
+                let gain = found.gain.as_deref().ok_or_else(|| Error::NoLoopGain {
+                    reason: "the loop has too many states for a curve of its gain".to_owned(),
+                })?;
+                let (figures, numbers) = two_rates::drawn(forecast, found, gain).map_err(failed)?;
+                Self { figures, numbers, trials: None }
+            }
+            (_, Some(examined)) => {
+                let open = OpenLoop::sampled(&examined.description).map_err(failed)?;
+                let delay = examined.margins.verdict.delay_margin;
+                let nyquist = nyquist(&examined.curve, &open, delay);
+                Self {
+                    figures: [nyquist, damping(forecast, examined, &open)],
+                    numbers: margin_numbers(&examined.margins),
+                    trials: tables::trials(examined),
+                }
+            }
+            (_, None) => return Err(Error::NoLoopGain { reason: verdict(forecast) }),
+        };
+        drawing.figures = drawing.figures.map(|figure| figure.width(Width::Half));
+        Ok(drawing)
+    }
+}
+
+fn page(found: &LoopCheck, drawing: Drawing) -> Page {
     let forecast = &found.forecast;
+    let Drawing { figures, numbers, trials } = drawing;
     let (grade, word) = match &forecast.stability {
         _ if forecast.is_unstable() => (Grade::Bad, "Unstable"),
         Stability::Unknown(_) => (Grade::Doubtful, "Not predicted"),
@@ -54,7 +85,7 @@ fn page(found: &LoopCheck, examined: &Examined, figures: [Figure; 2]) -> Page {
     };
     let late = |seconds: f64| format!("{} ms", rounded(1e3 * seconds));
     let critical = forecast.critical_delay.map(|critical| late(critical.delay_s));
-    let tables = [Some(tables::modes(forecast)), tables::trials(examined)].into_iter().flatten();
+    let tables = [Some(tables::modes(forecast)), trials].into_iter().flatten();
     let tables = tables.map(|table| {
         let title = table.title.clone();
         Section::new(title, vec![table.titled("").into()])
@@ -63,12 +94,7 @@ fn page(found: &LoopCheck, examined: &Examined, figures: [Figure; 2]) -> Page {
     Page {
         kind: "Will it be stable?",
         title: found.title.clone(),
-        verdict: Verdict {
-            grade,
-            word: word.to_owned(),
-            sentence: verdict(forecast),
-            numbers: margin_numbers(&examined.margins),
-        },
+        verdict: Verdict { grade, word: word.to_owned(), sentence: verdict(forecast), numbers },
         facts: vec![
             ("Transfer system".to_owned(), format!("{} late", late(forecast.delay_s))),
             ("Critical delay".to_owned(), critical.unwrap_or_default()),
@@ -96,10 +122,10 @@ pub fn margin_numbers(margins: &Margins) -> Vec<KeyNumber> {
     numbers.into_iter().flatten().collect()
 }
 
-/// L around −1.
-fn nyquist(examined: &Examined, open: &OpenLoop) -> Figure {
-    let smooth = examined.curve.smooth(open, 0.03, 1.5 * REACH);
-    let count = examined.curve.points.first().map_or(0, |point| point.loci.len());
+/// L around −1; the frequency that reaches it first is marked.
+pub(super) fn nyquist(curve: &Curve, open: &OpenLoop, delay: Option<Crossing>) -> Figure {
+    let smooth = curve.smooth(open, 0.03, 1.5 * REACH);
+    let count = curve.points.first().map_or(0, |point| point.loci.len());
     let circle = (0..=180).map(|i| f64::from(i) * std::f64::consts::TAU / 180.0);
     let x = Axis::new("Real part [–]").range(-REACH, REACH);
     let y = Axis::new("Imaginary part [–]").range(-REACH, REACH);
@@ -108,17 +134,19 @@ fn nyquist(examined: &Examined, open: &OpenLoop) -> Figure {
         "|L| = 1",
         circle.map(|angle| (angle.cos(), angle.sin())),
     );
-    for locus in 0..count {
+    // Of many, those that can be seen.
+    let seen = |locus: &usize| curve.points.iter().any(|point| point.loci[*locus].norm() > UNSEEN);
+    for locus in (0..count).filter(|locus| count <= FEW || seen(locus)) {
         let name = if count == 1 { "L".to_owned() } else { format!("λ{} of L", locus + 1) };
         let of = |point: &Point| (point.loci[locus].re, point.loci[locus].im);
         pane = pane.line(Role::Other(locus), name, smooth.iter().map(of));
     }
     pane = pane.mark((-1.0, 0.0), "−1", MarkKind::Place);
-    if let Some(delay) = examined.margins.verdict.delay_margin {
+    if let Some(delay) = delay {
         // Where the curve has the size one at the frequency that goes first.
         let near =
             |point: &&Point| (point.omega_rad_s / std::f64::consts::TAU - delay.frequency_hz).abs();
-        let point = examined.curve.points.iter().min_by(|a, b| near(a).total_cmp(&near(b)));
+        let point = curve.points.iter().min_by(|a, b| near(a).total_cmp(&near(b)));
         let unit = |value: &nalgebra::Complex<f64>| (value.norm() - 1.0).abs();
         let value = point.and_then(|point| {
             point.loci.iter().min_by(|a, b| unit(a).total_cmp(&unit(b))).copied()
@@ -129,9 +157,12 @@ fn nyquist(examined: &Examined, open: &OpenLoop) -> Figure {
         }
     }
     let caption = "The loop as it runs, for frequencies from zero to half the rate. A stable loop \
-                   does not go round −1 (a structure that is stable without its specimen). The \
-                   marked frequency reaches −1 first if the loop becomes later.";
-    Figure::new("Loop gain", caption, vec![pane])
+                   does not go round −1 (a structure that is stable without its specimen).";
+    let marked = match delay {
+        Some(_) => " The marked frequency reaches −1 first if the loop becomes later.",
+        None => "",
+    };
+    Figure::new("Loop gain", format!("{caption}{marked}"), vec![pane])
 }
 
 /// The damping of the modes that lose most, against a further delay.

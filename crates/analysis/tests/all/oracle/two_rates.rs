@@ -1,6 +1,7 @@
 //! Loops at two rates, against the loop that runs: its motion from period to period.
 
-use analysis::loop_stability::{LoopError, TwoRateLoop};
+use analysis::loop_stability::margins::margins;
+use analysis::loop_stability::{Curve, LoopError, OpenLoop, TwoRateLoop};
 use model::predictor::{Design as Prediction, Stages};
 use model::rates::{ForceUse, Lead, Rates};
 use nalgebra::DVector;
@@ -174,6 +175,58 @@ fn one_tick_beyond_the_margin_a_loop_at_two_rates_grows() {
         found += 1;
     }
     assert!(found > 5, "{found}");
+}
+
+/// A factor on the force is one on the specimen: a little beyond the gain margin the loop grows.
+#[test]
+fn at_the_gain_margin_a_loop_at_two_rates_neither_grows_nor_decays() {
+    let mut found = 0;
+    for (name, description, rates) in cases() {
+        // A predictor with a model of the specimen would change with it.
+        if rates.predictor == Prediction::ModelBased {
+            continue;
+        }
+        let growing = |factor: f64| {
+            let mut scaled = description.clone();
+            let SecondOrder { mass, damping, stiffness } = &mut scaled.specimen.matrices;
+            [mass, damping, stiffness].into_iter().for_each(|matrix| *matrix *= factor);
+            TwoRateLoop::new(&scaled, &rates).unwrap().dominant().unwrap().0
+        };
+        let joined = TwoRateLoop::new(&description, &rates).unwrap();
+        let Some(open) = joined.open_loop().unwrap() else { panic!("{name}: too large") };
+        let curve = Curve::follow(&open).unwrap();
+        assert_eq!(curve.growing, growing(1.0), "{name}");
+        let margins = TwoRateLoop::margins(&open, &curve).unwrap();
+        for (factor, hertz) in [margins.gain_above, margins.gain_below].into_iter().flatten() {
+            let (inside, beyond) = (factor.powf(0.999), factor.powf(1.001));
+            assert_eq!(growing(inside), 0, "{name}: ×{factor} at {hertz} Hz");
+            assert!(growing(beyond) > 0, "{name}: ×{factor} at {hertz} Hz");
+            found += 1;
+        }
+    }
+    assert!(found > 5, "{found}");
+}
+
+/// With a ratio of one and no task time it is the ordinary loop.
+#[test]
+fn a_ratio_of_one_has_the_margins_of_the_ordinary_loop() {
+    let numerical = storeys(&[1000.0, 800.0], &[4e5, 3e5], &[900.0, 800.0], &[ground(1)]);
+    let spring = specimen(one(0.0), one(300.0), one(1.5e5));
+    let description = described(numerical, spring, delay(3.0), Method::RungeKutta4);
+    let rates = Rates { lead: Lead::None, ..rates(1, 0, ForceUse::Last, Prediction::Hermite) };
+    let joined = TwoRateLoop::new(&description, &rates).unwrap();
+    let open = joined.open_loop().unwrap().unwrap();
+    let found = TwoRateLoop::margins(&open, &Curve::follow(&open).unwrap()).unwrap();
+    let open = OpenLoop::sampled(&description).unwrap();
+    let told = margins(&open, &Curve::follow(&open).unwrap()).unwrap();
+    let close = |a: Option<(f64, f64)>, b: Option<(f64, f64)>| match (a, b) {
+        (Some(a), Some(b)) => (a.0 / b.0 - 1.0).abs() < 1e-5 && (a.1 / b.1 - 1.0).abs() < 1e-5,
+        (a, b) => a == b,
+    };
+    assert!(told.phase.is_some() && told.gain_above.is_some(), "{told:?}");
+    assert!(close(found.phase, told.phase), "{found:?} {told:?}");
+    assert!(close(found.gain_above, told.gain_above), "{found:?} {told:?}");
+    assert!(close(found.gain_below, told.gain_below), "{found:?} {told:?}");
 }
 
 /// With a ratio of one and no task time it is the ordinary loop.

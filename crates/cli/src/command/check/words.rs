@@ -56,6 +56,8 @@ fn of_loop(found: &LoopCheck, assembly: &Assembly) -> Words {
     let more = dofs.saturating_sub(forecast.modes.len());
     let samples = forecast.samples_per_cycle;
     let margins = forecast.examined.iter().flat_map(|examined| margins(&examined.margins));
+    let margins = margins
+        .chain(forecast.period_gain().and_then(|gain| listed(&margin_numbers(&gain.margins))));
     let before = [
         (more > 0).then(|| format!("and {}", counted(more, "higher mode"))),
         Some(verdict(forecast)),
@@ -132,19 +134,28 @@ fn rigid_bodies(forecast: &Forecast) -> Option<String> {
     ))
 }
 
+fn named(of: &KeyNumber) -> String {
+    format!("{} {}", of.name.to_lowercase(), of.value)
+}
+
+/// Margins in a line, each with its frequency.
+fn listed(numbers: &[KeyNumber]) -> Option<String> {
+    let said: Vec<String> =
+        numbers.iter().map(|of| format!("{} {}", named(of), of.limit)).collect();
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
 fn margins(margins: &Margins) -> Vec<String> {
     if !margins.verdict.is_stable() {
         return Vec::new();
     }
     let numbers = margin_numbers(margins);
-    let named = |of: &KeyNumber| format!("{} {}", of.name.to_lowercase(), of.value);
     let (delay, rest) = numbers.split_at(usize::from(margins.verdict.delay_margin.is_some()));
     let mut said = vec![delay.first().map_or_else(
         || "no further delay makes this loop unstable".to_owned(),
         |of| format!("{} ({})", named(of), of.limit),
     )];
-    let rest: Vec<String> = rest.iter().map(|of| format!("{} {}", named(of), of.limit)).collect();
-    said.extend((!rest.is_empty()).then(|| rest.join(", ")));
+    said.extend(listed(rest));
     said.extend(margins.disk.as_ref().map(|disk| {
         let (below, above) = disk.gain();
         format!(
