@@ -37,6 +37,15 @@ pub struct Ended {
     pub link: Option<LinkCounts>,
 }
 
+/// What is known of a test before it runs, for its record.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Prediction {
+    /// What speaks against it.
+    pub(crate) reasons: Vec<Reason>,
+    /// What a rehearsal says of what the prediction assumes, in words.
+    pub(crate) rehearsed: Option<String>,
+}
+
 /// Runs the test and writes its record. Virtual and real time differ in what drives
 /// the loop, and in what the record says of it; a record of a real test is never
 /// overwritten.
@@ -45,7 +54,7 @@ pub(crate) fn record_run(
     source: &dyn Source,
     assembly: &Assembly,
     record: &Path,
-    prediction: Vec<Reason>,
+    prediction: Prediction,
     (clock, host): (Clock, Option<Hosting>),
     stop: &StopHandle,
     onlooker: &mut dyn Onlooker,
@@ -59,7 +68,9 @@ pub(crate) fn record_run(
     let pacer = Pacer::start(clock, experiment, onlooker)?;
     let mut header = header(experiment, source, assembly)?;
     pacer.describe(&mut header);
-    header.prediction = prediction;
+    header.prediction = prediction.reasons;
+    let rehearsed = prediction.rehearsed.map(|words| ("rehearsed before".to_owned(), words));
+    header.machine.extend(rehearsed);
     let options = recording(experiment, clock);
     let channels = assembly.channels();
     // The last moment at which a stop leaves nothing behind: nothing is written or armed yet.

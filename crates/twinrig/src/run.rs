@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use runtime::link::LinkCounts;
 use runtime::record::{Purpose, Record, Role};
@@ -12,18 +13,19 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::assembly::{Assembly, ReductionFacts};
-use crate::check::reasons;
+use crate::check::{Patience, Rehearsal, reasons, rehearse};
 use crate::error::Error;
 use crate::estimate::Estimate;
 use crate::forecast::{Forecast, Others};
 use crate::hosted::{Beacon, HostOptions};
-use crate::loop_record::{Ended, record_run};
-use crate::onlooker::Onlooker;
+use crate::loop_record::{Ended, Prediction, record_run};
+use crate::onlooker::{Event, Onlooker};
 use crate::pace::Clock;
 use crate::remote::Wire;
 use crate::report;
 use crate::run_folder::{RunFolder, TemporaryFolder, write_files, write_whole};
 use crate::test::Test;
+use crate::words::number;
 
 /// What a test is joined to, and what sets its pace.
 #[derive(Debug, Clone, Default)]
@@ -99,7 +101,7 @@ impl Test {
         self.afford(&Estimate::run(self.experiment()), onlooker)?;
         let rig = options.rig.as_deref();
         let assembly = self.reach(options.clock, Wire::ClosedLoop, rig, stop, onlooker)?;
-        let prediction = self.prediction(&assembly, &options)?;
+        let prediction = self.prediction(&assembly, &options, onlooker)?;
         let _attended = stop.attend();
         let folder = TemporaryFolder::new()?;
         let path = folder.path().join(crate::run_folder::RECORD);
@@ -120,7 +122,7 @@ impl Test {
         // The laboratory is found before any file is written.
         let rig = options.rig.as_deref();
         let assembly = self.reach(options.clock, Wire::ClosedLoop, rig, stop, onlooker)?;
-        let prediction = self.prediction(&assembly, &options)?;
+        let prediction = self.prediction(&assembly, &options, onlooker)?;
         // From here on a signal is a stop, until everything is written: nothing is left half done.
         let _attended = stop.attend();
         let purpose = match options.clock {
@@ -136,7 +138,7 @@ impl Test {
         &self,
         assembly: &Assembly,
         folder: &RunFolder,
-        prediction: Vec<Reason>,
+        prediction: Prediction,
         options: RunOptions,
         stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
@@ -154,7 +156,7 @@ impl Test {
         &self,
         assembly: &Assembly,
         path: &Path,
-        prediction: Vec<Reason>,
+        prediction: Prediction,
         options: RunOptions,
         stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
@@ -162,7 +164,7 @@ impl Test {
         let host = options.host.map(|host| host.open(onlooker)).transpose()?;
         // Until the record is whole.
         let _beacon = host.as_ref().and_then(|host| {
-            let known = prediction.iter().cloned().collect();
+            let known = prediction.reasons.iter().cloned().collect();
             let found = host.found(self.experiment(), assembly, options.clock, known);
             Beacon::light(path, &found)
         });
@@ -196,10 +198,12 @@ impl Test {
         &self,
         assembly: &Assembly,
         &RunOptions { clock, unstable, .. }: &RunOptions,
-    ) -> Result<Vec<Reason>, Error> {
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<Prediction, Error> {
         let forecast = Forecast::new(assembly, Others::Left)?;
         let mut reasons = reasons(&forecast, &self.experiment().verdict);
-        if clock == Clock::Real || assembly.remote.is_some() {
+        let is_real = clock == Clock::Real || assembly.remote.is_some();
+        if is_real {
             let missing = self.experiment().missing_limits().into_iter();
             reasons.extend(missing.map(|found| {
                 let remedy = found.remedy.unwrap_or_default();
@@ -207,12 +211,34 @@ impl Test {
             }));
         }
         let grave = reasons.iter().find(|reason| reason.level == Level::Unsafe);
-        match grave {
-            Some(reason) if clock == Clock::Real && unstable == Unstable::Refused => {
-                Err(Error::PredictedUnstable { text: reason.text.clone() })
-            }
-            _ => Ok(reasons),
+        if let Some(reason) = grave
+            && clock == Clock::Real
+            && unstable == Unstable::Refused
+        {
+            return Err(Error::PredictedUnstable { text: reason.text.clone() });
         }
+        // In virtual time the test itself is the rehearsal.
+        let rehearsal = match is_real {
+            true => self.rehearsed(assembly, &forecast, onlooker),
+            false => None,
+        };
+        reasons.extend(rehearsal.as_ref().and_then(Rehearsal::reason));
+        Ok(Prediction { reasons, rehearsed: rehearsal.map(|rehearsal| rehearsal.words()) })
+    }
+
+    /// Rehearses before a real test what its prediction assumes, and says so.
+    fn rehearsed(
+        &self,
+        assembly: &Assembly,
+        forecast: &Forecast,
+        onlooker: &mut dyn Onlooker,
+    ) -> Option<Rehearsal> {
+        let begun = Instant::now();
+        let rehearsal = rehearse(self, assembly, forecast, Patience::Short)?;
+        let words =
+            format!("{}; it took {} s", rehearsal.words(), number(begun.elapsed().as_secs_f64()));
+        onlooker.event(&Event::Notice(&words));
+        Some(rehearsal)
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct StatusLine {
     duration_s: f64,
     last_phase: u8,
     last_lost: u64,
+    /// Ticks and unanswered ones at the last look.
+    last_ticks: [u64; 2],
     shown: Option<Instant>,
 }
 
@@ -38,7 +40,15 @@ impl StatusLine {
             Output::People if io::stderr().is_terminal() => Show::Changing,
             Output::People => Show::Plain,
         };
-        Self { show, step_s, duration_s, last_phase: 0, last_lost: 0, shown: None }
+        Self {
+            show,
+            step_s,
+            duration_s,
+            last_phase: 0,
+            last_lost: 0,
+            last_ticks: [0; 2],
+            shown: None,
+        }
     }
 
     fn say(&mut self, text: &str) {
@@ -68,15 +78,25 @@ impl StatusLine {
             || glance.frames_lost > 0 && self.last_lost == 0
             || status.is_over();
         (self.last_phase, self.last_lost) = (glance.phase, glance.frames_lost);
+        let now = [glance.ticks, glance.unanswered];
+        let answered = is_answered(self.last_ticks, now);
+        self.last_ticks = now;
         let due = self.shown.is_none_or(|shown| shown.elapsed() >= PLAIN_EVERY);
         if self.show == Show::Changing || news || due {
-            self.say(&line(&glance, self.step_s, self.duration_s));
+            self.say(&line(&glance, answered, self.step_s, self.duration_s));
         }
     }
 }
 
-/// What a glance shows.
-fn line(glance: &Glance, step_s: f64, duration_s: f64) -> String {
+/// Whether a rig has answered since a look: ticks and unanswered ones then and now.
+fn is_answered(then: [u64; 2], now: [u64; 2]) -> bool {
+    let [ticks, unanswered] = [0, 1].map(|of| now[of].saturating_sub(then[of]));
+    unanswered == 0 || unanswered < ticks
+}
+
+/// What a glance shows. A rig that does not answer is where it was last known to be: what the loop
+/// went on to send it makes nobody safe.
+fn line(glance: &Glance, answered: bool, step_s: f64, duration_s: f64) -> String {
     let time_s = glance.ticks as f64 * step_s;
     let p99 = match glance.wake_up_p99_ns {
         0 => "–".to_owned(),
@@ -85,7 +105,7 @@ fn line(glance: &Glance, step_s: f64, duration_s: f64) -> String {
     let mut line = format!(
         "{time_s:8.1} s of {duration_s:.1} s  {:9}  wake-up p99 {p99}  overruns {}  SW {:.1} %  ring \
          {:.0} %",
-        Phase::word(glance.phase),
+        if answered { Phase::word(glance.phase) } else { "last known" },
         glance.overruns,
         glance.stability_warning,
         100.0 * glance.ring,
@@ -124,7 +144,7 @@ mod tests {
             frames_lost: 0,
             wake_up_p99_ns: 45_300,
         };
-        let said = line(&glance, 1.0 / 1024.0, 40.0);
+        let said = line(&glance, true, 1.0 / 1024.0, 40.0);
         for words in
             ["4.0 s of 40.0 s", "running", "p99 45 µs", "overruns 2", "SW 12.3", "ring 1 %"]
         {
@@ -141,9 +161,14 @@ mod tests {
             wake_up_p99_ns: 0,
             ..glance
         };
-        let said = line(&glance, 1.0 / 1024.0, 40.0);
+        let said = line(&glance, true, 1.0 / 1024.0, 40.0);
         assert!(said.contains("FRAMES LOST 7") && said.contains("missed 3"), "{said}");
         assert!(said.contains("bridged 9") && said.contains("unanswered 5 (4 late)"), "{said}");
         assert!(said.contains("RAMPING") && said.contains("p99 –"), "{said}");
+        // A peer that was killed.
+        let answered = is_answered([100, 3], [150, 53]);
+        let said = line(&Glance { phase: 3, ..glance }, answered, 1.0 / 1024.0, 40.0);
+        assert!(said.contains("last known") && !said.contains("safe"), "{said}");
+        assert!(is_answered([100, 3], [150, 3]) && is_answered([100, 3], [150, 30]));
     }
 }

@@ -26,6 +26,7 @@ mod reduce;
 mod reduce_files;
 mod reduce_states;
 mod refusals;
+mod rehearsed;
 mod supply;
 mod sweep;
 mod sweep_rows;

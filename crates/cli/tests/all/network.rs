@@ -35,9 +35,9 @@ fn long(rig: &str) -> Draft {
 }
 
 /// A laboratory that listens, and where.
-struct Rig {
+pub(crate) struct Rig {
     child: Child,
-    address: String,
+    pub(crate) address: String,
     err: BufReader<std::process::ChildStderr>,
 }
 
@@ -61,12 +61,12 @@ fn start(lab: &Lab, words: &[&str]) -> Rig {
     Rig { child, address, err }
 }
 
-fn rig(lab: &Lab) -> Rig {
+pub(crate) fn rig(lab: &Lab) -> Rig {
     let listen = ["--once", "--listen", "127.0.0.1:0", "--out", "rig", "--json"];
     start(lab, &[&[PROGRAM, "rig", "test.toml"], &listen[..]].concat())
 }
 
-fn ended(mut rig: Rig) -> (Output, serde_json::Value) {
+pub(crate) fn ended(mut rig: Rig) -> (Output, serde_json::Value) {
     let mut said = String::new();
     rig.err.read_to_string(&mut said).unwrap();
     let output = rig.child.wait_with_output().unwrap();

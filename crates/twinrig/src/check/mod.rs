@@ -5,6 +5,7 @@ mod iterative;
 mod page;
 mod rehearsal;
 pub mod tables;
+mod two_rates;
 mod verdict;
 
 use std::path::Path;
@@ -15,6 +16,7 @@ use serde_json::Value;
 pub use iterative::{Feedback, IterativeCheck};
 pub use page::{DelayChart, DelayCurve, margin_numbers};
 pub use rehearsal::Rehearsal;
+pub(crate) use rehearsal::{Patience, rehearse};
 pub(crate) use verdict::{UNSTABLE, reasons};
 pub use verdict::{directions, in_short, verdict};
 
@@ -96,7 +98,7 @@ impl Test {
             Effort::Whole => {
                 let forecast = Forecast::new(assembly, Others::Tried)?;
                 let fit = Fit::measure(assembly)?;
-                let rehearsal = rehearsal::rehearse(self, &forecast)?;
+                let rehearsal = rehearse(self, assembly, &forecast, Patience::Endless);
                 (forecast, Some(fit), rehearsal)
             }
         };

@@ -157,6 +157,12 @@ fn after_trip(view: &View<'_>, trip: &TripNote) -> String {
         .iter()
         .filter_map(|(phase, words)| Some(format!("{words} {}", seconds(reached(*phase)?))));
     let steps: Vec<String> = steps.collect();
+    if let Some(silent) = silent(view) {
+        return format!(
+            "The rig did not answer at the end: it is last known {silent}, and nobody can call it \
+             safe from here."
+        );
+    }
     match (steps.is_empty(), reached(Phase::Safe)) {
         (true, _) => "The record ends before the rig reacted.".to_owned(),
         (false, Some(_)) => format!("The rig was {}.", steps.join(", ")),
@@ -164,6 +170,17 @@ fn after_trip(view: &View<'_>, trip: &TripNote) -> String {
             format!("The rig was {}; the record ends before it was safe.", steps.join(", "))
         }
     }
+}
+
+/// When a rig behind a wire answered last, where it did not at the end.
+fn silent(view: &View<'_>) -> Option<String> {
+    let unanswered = view.column("rig.bridged")?;
+    unanswered.last().filter(|ticks| **ticks > 0.0)?;
+    let row = unanswered.iter().rposition(|ticks| *ticks == 0.0);
+    Some(row.map_or_else(
+        || "before its first answer".to_owned(),
+        |row| format!("at {}", seconds(view.time[row])),
+    ))
 }
 
 #[cfg(test)]
@@ -189,6 +206,27 @@ mod tests {
         let said = outcome.statements.join(" ");
         assert!(said.starts_with("Stability warning 100.3 % reached its limit of 100 % at 10.2"));
         assert!(said.contains("held from") && said.contains("safe at"), "{said}");
+    }
+
+    /// A peer that was killed says nothing: what the loop went on to send it is no word of the rig.
+    #[test]
+    fn a_rig_that_no_longer_answers_is_last_known_and_never_safe() {
+        let mut record = sample::tripped().record();
+        let rows = record.columns[0].len();
+        let mut unanswered = vec![0.0; rows];
+        for (row, ticks) in unanswered[rows - 4..].iter_mut().zip(1..) {
+            *row = f64::from(ticks);
+        }
+        record.channels.push(model::channel::Channel::new("rig.bridged", "", ""));
+        record.columns.push(unanswered);
+        let said = outcome(&record).statements.join(" ");
+        let time = record.channels.iter().position(|channel| channel.name == "time").unwrap();
+        let last = seconds(record.columns[time][rows - 5]);
+        assert!(said.contains(&format!("last known at {last}")), "{said}");
+        assert!(said.contains("nobody can call it safe"), "{said}");
+        let answered = record.columns.last_mut().unwrap();
+        *answered.last_mut().unwrap() = 0.0;
+        assert!(!outcome(&record).statements.join(" ").contains("last known"));
     }
 
     #[test]

@@ -254,7 +254,7 @@ fn record_variant(
     let assembly = test.assembly()?;
     let taken = RunFolder::take(folder, Role::Loop, Purpose::Rehearsal)?;
     let options = RunOptions::default();
-    let prediction = test.prediction(assembly, &options)?;
+    let prediction = test.prediction(assembly, &options, onlooker)?;
     let run = test.run_in(assembly, &taken, prediction, options, stop, onlooker)?;
     write_whole(&folder.join("experiment.toml"), &text)?;
     // The files that it names beside it, so that it can be run there; those outside
