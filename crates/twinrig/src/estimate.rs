@@ -3,10 +3,10 @@
 //! The counts are exact (degrees of freedom, steps, frames, channels); what each costs is measured,
 //! to a factor of about two.
 
-use experiment::Experiment;
 use experiment::excitation::SignalSource;
 use experiment::structure::StructureSource;
 use experiment::watch::{RecordedDofs, RecordedMotion};
+use experiment::{Components, Experiment, Structure, Whole};
 
 use crate::error::Error;
 use crate::pace::Clock;
@@ -273,8 +273,17 @@ impl Mesh {
 
 /// Degrees of freedom that the loop steps, where the file tells them.
 fn dofs(experiment: &Experiment) -> f64 {
-    let whole = experiment.structure.size().filter(|_| experiment.reduction.is_none());
-    whole.unwrap_or_default() as f64
+    if experiment.reduction.is_some() {
+        return 0.0;
+    }
+    let size = |structure: &Structure| structure.size().unwrap_or_default() as f64;
+    match &experiment.whole {
+        Whole::Structure(structure) => size(structure),
+        Whole::Components(Components { components, .. }) => {
+            let full = components.iter().filter(|component| component.reduction.is_none());
+            full.map(|component| size(&component.structure)).sum()
+        }
+    }
 }
 
 fn steps_s(n: f64, steps: f64) -> f64 {

@@ -160,7 +160,9 @@ fn write_table(table: &'static Table, dice: &mut Dice) -> String {
     let mut wanted: Vec<&str> = Vec::new();
     let mut banned: Vec<&str> = Vec::new();
     for choice in choices {
-        let chosen = &choice.of[dice.below(choice.of.len())];
+        // Components call one another by names that dice do not find.
+        let one_piece = choice.of[0].key == "structure" && dice.below(8) > 0;
+        let chosen = &choice.of[if one_piece { 0 } else { dice.below(choice.of.len()) }];
         wanted.push(chosen.key);
         wanted.extend(chosen.needs);
         for other in choice.of.iter().filter(|other| other.key != chosen.key) {
@@ -172,6 +174,9 @@ fn write_table(table: &'static Table, dice: &mut Dice) -> String {
                 theirs.filter(|key| !chosen.needs.contains(key) && !chosen.allows.contains(key)),
             );
         }
+    }
+    if !wanted.contains(&"component") {
+        banned.push("component");
     }
     // A point belongs to a mesh.
     if wanted.contains(&"stiffness") || wanted.iter().any(|key| BUILDERS.contains(key)) {
