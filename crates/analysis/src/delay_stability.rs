@@ -7,12 +7,10 @@
 //!   •_τ = [•_ib; B •_bb],  •_0 = • − •_τ Bᵀ.
 //! Sampling and holds are not part of this; see [`crate::loop_stability`].
 
-use model::equations::{Descriptor, Equations};
+use model::equations::Equations;
 use model::partition::Partition;
-use nalgebra::DMatrix;
 use numerics::delay_system::crossing::Crossings;
 use numerics::delay_system::{DelayError, DelaySystem};
-use numerics::second_order::SecondOrder;
 
 use crate::critical_delay::CriticalDelay;
 
@@ -21,9 +19,6 @@ use crate::critical_delay::CriticalDelay;
 pub fn delay_system(whole: &Equations, partition: &Partition) -> Result<DelaySystem, DelayError> {
     let (whole, specimen) = (whole.linearised(), partition.specimen.linearised());
     let b = whole.interface_matrix();
-    if let Some(states) = &whole.states {
-        return of_states(states, &specimen.matrices, &b);
-    }
     let mut late = specimen.matrices.map(|matrix| &b * matrix);
     if let Some(inside) = &partition.inside {
         late = late.zip(&inside.to_interface, |late, joint| {
@@ -37,38 +32,6 @@ pub fn delay_system(whole: &Equations, partition: &Partition) -> Result<DelaySys
     }
     let of = b.transpose();
     DelaySystem::new(whole.matrices.zip(&late, |whole, late| whole - late * &of), late, of)
-}
-
-/// The same for a structure of first order, E ẏ = A y + E_τ ẏ_b(t−τ) …, made one of second order by
-/// d/dt + a: beside its own motions there is one that decays with e^(−at) for every state, faster
-/// than any other and without a part in stability.
-fn of_states(
-    states: &Descriptor,
-    specimen: &SecondOrder,
-    b: &DMatrix<f64>,
-) -> Result<DelaySystem, DelayError> {
-    let Descriptor { e, a } = states;
-    let ((n, count), size) = (b.shape(), a.nrows());
-    let decay = a.amax() / e.amax();
-    // Late are displacement and velocity of the interface, and what the specimen makes of them.
-    let padded = |of_displacement: DMatrix<f64>, of_velocity: DMatrix<f64>| {
-        let mut all = DMatrix::zeros(size, 2 * count);
-        all.view_mut((0, 0), (n, count)).copy_from(&of_displacement);
-        all.view_mut((0, count), (n, count)).copy_from(&of_velocity);
-        all
-    };
-    let late_e = padded(DMatrix::zeros(n, count), b * &specimen.mass);
-    let late_a = padded(-(b * &specimen.stiffness), -(b * &specimen.damping));
-    let mut of = DMatrix::zeros(2 * count, size);
-    of.view_mut((0, 0), (count, n)).copy_from(&b.transpose());
-    of.view_mut((count, n), (count, n)).copy_from(&b.transpose());
-    let raised = |e: &DMatrix<f64>, a: &DMatrix<f64>| SecondOrder {
-        mass: e.clone(),
-        damping: e * decay - a,
-        stiffness: a * -decay,
-    };
-    let (whole, late) = (raised(e, a), raised(&late_e, &late_a));
-    DelaySystem::new(whole.zip(&late, |whole, late| whole - late * &of), late, of)
 }
 
 /// The shortest delay that takes the loop's stability, from its crossings; in
@@ -86,11 +49,11 @@ mod tests {
     use model::partition::InternalDofs;
     use model::specimen::Specimen;
     use numerics::Matrix;
-    use numerics::block::{hstack, vstack};
+    use numerics::second_order::SecondOrder;
 
     use crate::critical_delay::critical_delay;
     use model::equations::RelativeDof;
-    use model::structure::{StateForm, Structure, shear_building};
+    use model::structure::{Structure, shear_building};
 
     fn building(storeys: usize) -> Structure {
         let mass = [5.37, 5.37, 5.37, 10.74, 5.37];
@@ -129,38 +92,6 @@ mod tests {
             assert!(at.re.abs() < 1e-6 * at.norm(), "{at:?}");
             assert!((at.im / std::f64::consts::TAU / exact.frequency_hz - 1.0).abs() < 1e-6);
         }
-    }
-
-    #[test]
-    fn a_structure_of_first_order_goes_at_the_delay_of_its_second_order() {
-        let second = building(4);
-        let SecondOrder { mass, damping, stiffness } = &second.matrices;
-        let none = Matrix::zeros(4, 4);
-        let descriptor = Descriptor {
-            e: vstack(&[&hstack(&[damping, mass]), &hstack(&[mass, &none])]),
-            a: vstack(&[&hstack(&[&-stiffness, &none]), &hstack(&[&none, mass])]),
-        };
-        let ground = nalgebra::DVector::zeros(8);
-        let first = Structure::of_states(StateForm { descriptor, ground }, 4).unwrap();
-        let scalar = |value| Matrix::from_element(1, 1, value);
-        let specimen = Specimen {
-            matrices: SecondOrder {
-                mass: scalar(0.4),
-                damping: scalar(1.0),
-                stiffness: scalar(9000.0),
-            },
-            elements: Vec::new(),
-        };
-        let interface = vec![RelativeDof::of_dof(2)];
-        let partition = Partition { interface, specimen, inside: None };
-        let critical = |structure: &Structure| {
-            let whole = partition.split(structure, &[], &[]).unwrap().whole;
-            let system = delay_system(&whole, &partition).unwrap();
-            first_loss(&system.crossings().unwrap()).unwrap()
-        };
-        let (wanted, found) = (critical(&second), critical(&first));
-        assert!((found.delay_s / wanted.delay_s - 1.0).abs() < 1e-7, "{wanted:?} {found:?}");
-        assert!((found.frequency_hz / wanted.frequency_hz - 1.0).abs() < 1e-7);
     }
 
     #[test]

@@ -317,10 +317,10 @@ mod tests {
         let parts = [part(0.0), part(5.0)];
         let t = coordinates(6, &[vec![(3, 1.0), (2, -1.0), (1, -0.25)]]).unwrap();
         let (joined, excited) = second_order(&t, &parts, |_| true, &[]).unwrap();
-        let dense = DMatrix::from_fn(6, t.count(), |q, y| {
-            t.row(q).iter().filter(|(row, _)| *row == y).map(|(_, c)| c).sum()
+        let dense = DMatrix::<f64>::from_fn(6, t.count(), |q, y| {
+            t.row(q).iter().filter(|(row, _)| *row == y).map(|(_, c)| c).sum::<f64>()
         });
-        let mut both = DMatrix::zeros(6, 6);
+        let mut both = DMatrix::<f64>::zeros(6, 6);
         both.view_mut((0, 0), (3, 3)).copy_from(&matrix(0.2));
         both.view_mut((3, 3), (3, 3)).copy_from(&matrix(5.2));
         let wanted = dense.transpose() * both * &dense;

@@ -249,9 +249,19 @@ struct Mesh {
 }
 
 impl Mesh {
+    /// The largest that the file declares.
     fn of(experiment: &Experiment) -> Option<Self> {
-        experiment.reduction.as_ref()?;
-        let structure = &experiment.structure;
+        let whole = experiment.reduction.as_ref().and(experiment.structure()).and_then(Self::built);
+        let components = match &experiment.whole {
+            Whole::Structure(_) => &[][..],
+            Whole::Components(whole) => &whole.components,
+        };
+        let reduced = components.iter().filter(|component| component.reduction.is_some());
+        let reduced = reduced.filter_map(|component| Self::built(&component.structure));
+        whole.into_iter().chain(reduced).max_by(|a, b| a.dofs.total_cmp(&b.dofs))
+    }
+
+    fn built(structure: &Structure) -> Option<Self> {
         let (mut nodes, per_node) = match &structure.source {
             StructureSource::Brick(brick) => (brick.elements.map(|count| count as f64 + 1.0), 3.0),
             StructureSource::Frame(frame) => {

@@ -12,6 +12,7 @@ use model::reduction::Component;
 use model::structure::{DofKind, Structure};
 use nalgebra::{DMatrix, DVector};
 use numerics::second_order::SecondOrder;
+use numerics::sparse::SparseMatrix;
 
 use super::full::{FullModel, SMALL};
 use super::structure::{Builder, Origin};
@@ -176,7 +177,7 @@ impl<'a> Builder<'a> {
         let made = second_order(t, &joined.forms, |_| true, &joined.links());
         let (matrices, excited) = self.keep(made, "component")?;
         self.refuse_massless(&joined, &matrices)?;
-        self.warn_of_loose(&joined, &matrices);
+        self.refuse_loose(&joined, &matrices);
         let component = self.keep(Component::new(matrices), "component")?;
         let influence = match joined.influence() {
             Some(influence) => influence,
@@ -379,7 +380,7 @@ impl<'a> Builder<'a> {
     fn refuse_massless(
         &mut self,
         joined: &Joined,
-        matrices: &SecondOrder<numerics::sparse::SparseMatrix>,
+        matrices: &SecondOrder<SparseMatrix>,
     ) -> Option<()> {
         let masses = matrices.mass.diagonal();
         let Some(dof) = masses.iter().position(|&mass| mass == 0.0) else { return Some(()) };
@@ -392,11 +393,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Refuses DOFs that nothing holds.
-    fn warn_of_loose(
-        &mut self,
-        joined: &Joined,
-        matrices: &SecondOrder<numerics::sparse::SparseMatrix>,
-    ) {
+    fn refuse_loose(&mut self, joined: &Joined, matrices: &SecondOrder<SparseMatrix>) {
         let n = joined.coordinates.count();
         let mut held = vec![false; n];
         for matrix in [&matrices.stiffness, &matrices.damping] {
@@ -474,7 +471,7 @@ impl<'a> Builder<'a> {
             .map(|(link, _)| link.clone())
             .collect();
         let made = second_order(&joined.coordinates, &joined.forms, &stands, &links);
-        let block = |matrix: &numerics::sparse::SparseMatrix| {
+        let block = |matrix: &SparseMatrix| {
             DMatrix::from_fn(listed.len(), listed.len(), |i, j| {
                 listed[i].zip(listed[j]).map_or(0.0, |(i, j)| matrix.get(i, j))
             })

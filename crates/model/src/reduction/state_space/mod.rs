@@ -249,22 +249,34 @@ impl StateModel {
         self.c.nrows()
     }
 
-    /// λ of the reduced model. Rigid motions are set apart first and have λ = 0: found among the
-    /// others, a double zero would be parted by the root of rounding.
+    /// λ of the reduced model, those of its rigid motions exactly zero.
+    ///
+    /// Among the others a double zero is parted by the root of rounding, and may then pass for a slow
+    /// motion that grows. So the motions beside the rigid ones, which are C-orthogonal to them, are
+    /// found once more by themselves: what has no part there is rigid, whatever its size.
     pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>> {
-        let [right, left] = &self.rigid;
-        let (c, d) = if right.ncols() == 0 {
-            (self.c.clone(), self.d.clone())
-        } else {
-            let others = beside(&self.c.tr_mul(left))?;
-            let of_left = beside(&(&self.c * right))?;
-            let elastic = |matrix: &DMatrix<f64>| of_left.tr_mul(&(matrix * &others));
-            (elastic(&self.c), elastic(&self.d))
+        let of = |c: &DMatrix<f64>, d: &DMatrix<f64>| -> Result<Vec<Complex<f64>>> {
+            let matrix = solve::solved(c.clone(), &-d);
+            Ok(eigen::eigenvalues(&matrix.ok_or(ReductionError::MassNotPositiveDefinite(0))?)?)
         };
-        let matrix = solve::solved(c, &-d).ok_or(ReductionError::MassNotPositiveDefinite(0))?;
-        let mut values = eigen::eigenvalues(&matrix)?;
-        values.extend(std::iter::repeat_n(Complex::ZERO, right.ncols()));
-        Ok(values)
+        let mut values = of(&self.c, &self.d)?;
+        let [right, left] = &self.rigid;
+        if right.ncols() == 0 {
+            return Ok(values);
+        }
+        let others = beside(&self.c.tr_mul(left))?;
+        let of_left = beside(&(&self.c * right))?;
+        let part = |matrix: &DMatrix<f64>| of_left.tr_mul(&(matrix * &others));
+        let mut elastic = of(&part(&self.c), &part(&self.d))?;
+        elastic.sort_by(|a, b| b.norm().total_cmp(&a.norm()));
+        let mut found = Vec::new();
+        for value in elastic {
+            let distance = |&k: &usize| (values[k] - value).norm();
+            let near = (0..values.len()).min_by(|i, j| distance(i).total_cmp(&distance(j)));
+            found.extend(near.map(|k| values.swap_remove(k)));
+        }
+        found.extend(std::iter::repeat_n(Complex::ZERO, values.len()));
+        Ok(found)
     }
 
     /// Growing modes; passivity is judged by the response, see
