@@ -84,6 +84,28 @@ fn unknown_name(dof: &DofRef, name: &str, names: &[String]) -> Diagnostic {
     }
 }
 
+impl DofRef {
+    /// The component that its name begins with.
+    pub fn component(&self) -> Option<&str> {
+        let DofLabel::Name(name) = &self.label else { return None };
+        name.split_once('.').map(|(component, _)| component)
+    }
+
+    /// What its component calls it.
+    pub fn local(&self) -> Option<Self> {
+        let DofLabel::Name(name) = &self.label else { return None };
+        let (_, rest) = name.split_once('.')?;
+        let number = rest.parse().ok().filter(|_| !rest.starts_with('+'));
+        let label = number.map_or_else(|| DofLabel::Name(rest.to_owned()), DofLabel::Number);
+        Some(Self { label, span: self.span.clone() })
+    }
+
+    /// What the whole structure calls a DOF of a component.
+    pub fn within(&self, component: &str) -> Self {
+        Self { label: DofLabel::Name(format!("{component}.{self}")), span: self.span.clone() }
+    }
+}
+
 impl NodeRef {
     /// The degree of freedom, if it is one.
     pub fn dof(&self) -> Option<&DofRef> {

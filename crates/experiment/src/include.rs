@@ -8,12 +8,18 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
+use super::component::{Component, Components, MOST_COMPONENTS, Whole};
 use super::diagnostic::{Diagnostic, Diagnostics, shorten};
 use super::leaf::extension;
 use super::source::Source;
 
 /// The key.
 const KEY: &str = "include";
+/// Keys of components, and those of their files that they take.
+const COMPONENT: &str = Components::COMPONENTS;
+const FILE: &str = Component::FILE;
+const STRUCTURE: &str = Whole::STRUCTURE;
+const REDUCTION: &str = Component::REDUCTION;
 /// Most files that are included, those of included files counted.
 pub(crate) const MOST_FILES: usize = 16;
 /// How deep files may include files.
@@ -26,6 +32,19 @@ const LARGEST: u64 = 1 << 20;
 pub(crate) struct Part {
     pub name: String,
     padded: String,
+}
+
+impl Part {
+    /// A text behind all others.
+    fn behind(name: &str, text: &str, found: &mut Diagnostics) -> Self {
+        let start = found.append(name, text);
+        // A byte order mark is only known at the beginning of a text.
+        let (blanks, text) = match text.strip_prefix('\u{feff}') {
+            Some(text) => (start + 3, text),
+            None => (start, text),
+        };
+        Self { name: name.to_owned(), padded: " ".repeat(blanks) + text }
+    }
 }
 
 /// A file that is to be included.
@@ -50,13 +69,7 @@ pub(crate) fn gather(
         let depth = *depth;
         match read(name, depth, &parts, source) {
             Ok(text) => {
-                let start = found.append(name, &text);
-                // A byte order mark is only known at the beginning of a text.
-                let (blanks, text) = match text.strip_prefix('\u{feff}') {
-                    Some(text) => (start + 3, text),
-                    None => (start, text.as_str()),
-                };
-                parts.push(Part { name: name.clone(), padded: " ".repeat(blanks) + text });
+                parts.push(Part::behind(name, &text, found));
             }
             Err(error) => {
                 found.push(error.at(span.clone()));
@@ -80,7 +93,7 @@ pub(crate) fn gather(
 pub fn flattened(text: &str, source: &dyn Source) -> String {
     let Ok(mut whole) = text.parse::<toml::Table>() else { return text.to_owned() };
     let mut wanted = take_names(&mut whole);
-    if wanted.is_empty() {
+    if wanted.is_empty() && !whole.contains_key(COMPONENT) {
         return text.to_owned();
     }
     let mut read = 0;
@@ -93,6 +106,18 @@ pub fn flattened(text: &str, source: &dyn Source) -> String {
         };
         wanted.extend(take_names(&mut part));
         write_into(&mut whole, part);
+    }
+    let components = whole.get_mut(COMPONENT).and_then(toml::Value::as_array_mut);
+    for component in components.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
+        let Some(toml::Value::String(name)) = component.remove(FILE) else { continue };
+        let bytes = source.read(&name).unwrap_or_default();
+        let part = std::str::from_utf8(&bytes).ok().and_then(|part| part.parse().ok());
+        let Some(mut part): Option<toml::Table> = part else { return text.to_owned() };
+        if let Some(toml::Value::Table(structure)) = part.remove(STRUCTURE) {
+            write_into(component, structure);
+        }
+        part.retain(|key, _| key == REDUCTION);
+        write_into(component, part);
     }
     toml::to_string(&whole).unwrap_or_else(|_| text.to_owned())
 }
@@ -127,6 +152,73 @@ pub(crate) fn join<'a>(root: &mut DeTable<'a>, parts: &'a [Part], found: &mut Di
         let mut table = table.into_inner();
         table.remove(KEY);
         merge(root, table, "", found);
+    }
+}
+
+/// The files that components name, each with the place of its component.
+pub(crate) fn gather_components(
+    root: &DeTable<'_>,
+    source: &dyn Source,
+    found: &mut Diagnostics,
+) -> Vec<(usize, Part)> {
+    let components = root.get(COMPONENT).and_then(|value| value.get_ref().as_array());
+    let mut parts = Vec::new();
+    for (index, component) in components.into_iter().flatten().enumerate().take(MOST_COMPONENTS) {
+        let named = component.get_ref().as_table().and_then(|table| table.get(FILE));
+        let Some((named, name)) = named.and_then(|file| Some((file, file.get_ref().as_str()?)))
+        else {
+            continue;
+        };
+        match read(name, 1, &[], source) {
+            Ok(text) => parts.push((index, Part::behind(name, &text, found))),
+            Err(error) => found.push(error.at(named.span())),
+        }
+    }
+    parts
+}
+
+/// Puts what a component needs of its file where it stands.
+pub(crate) fn join_components<'a>(
+    root: &mut DeTable<'a>,
+    parts: &'a [(usize, Part)],
+    found: &mut Diagnostics,
+) {
+    for (index, part) in parts {
+        let table = match DeTable::parse(&part.padded) {
+            Ok(table) => table.into_inner(),
+            Err(error) => {
+                found.push(not_toml(&error));
+                continue;
+            }
+        };
+        let Some(DeValue::Array(components)) = root.get_mut(COMPONENT).map(|it| it.get_mut())
+        else {
+            continue;
+        };
+        let Some(DeValue::Table(component)) = components.get_mut(*index).map(|it| it.get_mut())
+        else {
+            continue;
+        };
+        for (key, value) in table {
+            let span = key.span();
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                (STRUCTURE, DeValue::Table(structure)) => {
+                    merge(component, structure.clone(), COMPONENT, found);
+                }
+                (REDUCTION, _) => {
+                    let mut alone = DeTable::new();
+                    alone.insert(key, value);
+                    merge(component, alone, COMPONENT, found);
+                }
+                (KEY | COMPONENT, _) => {
+                    let message = format!("the file of a component cannot use `{}`", key.get_ref());
+                    let remedy =
+                        "write [structure] in it, or list its components in the experiment";
+                    found.push(Diagnostic::error(message).at(span).remedy(remedy));
+                }
+                _ => {}
+            }
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod choices;
 pub mod closed_loop;
 pub mod compensator;
 pub mod completion;
+pub mod component;
 pub mod diagnostic;
 pub mod dof;
 pub mod element;
@@ -55,6 +56,7 @@ use toml::de::DeTable;
 
 pub use closed_loop::{IntegratorSpec, SensorsSpec, TransferSystemSpec};
 pub use compensator::CompensatorSpec;
+pub use component::{Component, Components, Joint, JointDirection, Whole};
 pub use diagnostic::{Diagnostic, Diagnostics, Piece, Severity};
 pub use dof::{DofLabel, DofRef, NodeRef, resolve};
 pub use element::{SpecimenElement, SpecimenPlace, StructureElement};
@@ -95,8 +97,9 @@ pub struct Experiment {
     /// writes; a key given twice is an error.
     #[key(file = &["toml"], entries = 1..=include::MOST_FILES, optional)]
     include: Vec<String>,
-    /// The whole structure, as if it were built.
-    pub structure: Structure,
+    /// The whole structure, in one piece or joined of components.
+    #[key(flatten)]
+    pub whole: Whole,
     /// How a large structure is made small enough for the loop.
     pub reduction: Option<ReductionSpec>,
     /// What stands in the laboratory; the rest is simulated.
@@ -259,6 +262,22 @@ impl Experiment {
         sweep::all(&self.tree)
     }
 
+    /// The structure, if it is in one piece.
+    pub fn structure(&self) -> Option<&Structure> {
+        match &self.whole {
+            Whole::Structure(structure) => Some(structure),
+            Whole::Components(_) => None,
+        }
+    }
+
+    /// Nonlinear elements of the structure, those of components and joints among them.
+    pub fn elements(&self) -> Vec<StructureElement> {
+        match &self.whole {
+            Whole::Structure(structure) => structure.elements.clone(),
+            Whole::Components(components) => components.elements(),
+        }
+    }
+
     /// The name of the file.
     pub fn name(&self) -> &str {
         &self.name
@@ -367,12 +386,19 @@ fn read_tree(
     };
     let parts = include::gather(&root, source, found);
     include::join(&mut root, &parts, found);
+    let components = include::gather_components(&root, source, found);
+    include::join_components(&mut root, &components, found);
     // Without an included file every second finding would be that its keys lack.
     if found.has_errors() {
         found.sort();
         return None;
     }
-    let names = parts.iter().map(|part| part.name.clone()).collect();
+    let mut names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
+    for (_, part) in &components {
+        if !names.contains(&part.name) {
+            names.push(part.name.clone());
+        }
+    }
     Some((walker::walk(&ROOT, &root, source, found), names))
 }
 

@@ -3,6 +3,7 @@
 use keys::Keys;
 use keys::value::OrShare;
 
+use super::component::MOST_COMPONENTS;
 use super::dof::{DofRef, NodeRef};
 use super::element::SpecimenElement;
 use super::per_dof::MOST_INTERFACE;
@@ -17,6 +18,10 @@ pub struct Partition {
     /// `{ from = 2, to = 3 }`.
     #[key(entries = 1..=MOST_INTERFACE)]
     pub interface: Vec<Interface>,
+    /// Components that stand in the laboratory, with all they have and the elastic joints that end
+    /// at them. `interface` then lists the DOFs at which they meet the others.
+    #[key(text, entries = 1..=MOST_COMPONENTS, optional, name = "component")]
+    pub components: Vec<String>,
     /// DOFs of the specimen away from the interface, such as the storeys below the one that is
     /// driven. They stand in the laboratory with all their mass, damping and stiffness, and touch
     /// nothing that is simulated but the interface. In a shear building or chain the springs and

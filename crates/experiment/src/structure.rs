@@ -321,7 +321,7 @@ impl StructureSource {
     }
 
     /// Whether it is a mesh, whose DOFs have names of their own.
-    pub(crate) fn is_mesh(&self) -> bool {
+    pub fn is_mesh(&self) -> bool {
         matches!(self, Self::Brick(_) | Self::Frame(_))
     }
 }

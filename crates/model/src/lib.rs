@@ -16,6 +16,7 @@ pub mod fem;
 pub mod first_order;
 pub mod integrator;
 pub mod internal_motion;
+pub mod joined;
 pub mod motion;
 pub mod partition;
 pub mod periodic;

@@ -3,10 +3,10 @@
 //! The counts are exact (degrees of freedom, steps, frames, channels); what each costs is measured,
 //! to a factor of about two.
 
-use experiment::Experiment;
 use experiment::excitation::SignalSource;
 use experiment::structure::StructureSource;
 use experiment::watch::{RecordedDofs, RecordedMotion};
+use experiment::{Components, Experiment, Structure, Whole};
 
 use crate::error::Error;
 use crate::pace::Clock;
@@ -249,9 +249,19 @@ struct Mesh {
 }
 
 impl Mesh {
+    /// The largest that the file declares.
     fn of(experiment: &Experiment) -> Option<Self> {
-        experiment.reduction.as_ref()?;
-        let structure = &experiment.structure;
+        let whole = experiment.reduction.as_ref().and(experiment.structure()).and_then(Self::built);
+        let components = match &experiment.whole {
+            Whole::Structure(_) => &[][..],
+            Whole::Components(whole) => &whole.components,
+        };
+        let reduced = components.iter().filter(|component| component.reduction.is_some());
+        let reduced = reduced.filter_map(|component| Self::built(&component.structure));
+        whole.into_iter().chain(reduced).max_by(|a, b| a.dofs.total_cmp(&b.dofs))
+    }
+
+    fn built(structure: &Structure) -> Option<Self> {
         let (mut nodes, per_node) = match &structure.source {
             StructureSource::Brick(brick) => (brick.elements.map(|count| count as f64 + 1.0), 3.0),
             StructureSource::Frame(frame) => {
@@ -273,8 +283,17 @@ impl Mesh {
 
 /// Degrees of freedom that the loop steps, where the file tells them.
 fn dofs(experiment: &Experiment) -> f64 {
-    let whole = experiment.structure.size().filter(|_| experiment.reduction.is_none());
-    whole.unwrap_or_default() as f64
+    if experiment.reduction.is_some() {
+        return 0.0;
+    }
+    let size = |structure: &Structure| structure.size().unwrap_or_default() as f64;
+    match &experiment.whole {
+        Whole::Structure(structure) => size(structure),
+        Whole::Components(Components { components, .. }) => {
+            let full = components.iter().filter(|component| component.reduction.is_none());
+            full.map(|component| size(&component.structure)).sum()
+        }
+    }
 }
 
 fn steps_s(n: f64, steps: f64) -> f64 {

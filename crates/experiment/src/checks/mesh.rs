@@ -1,6 +1,7 @@
 //! Checks of meshes, their points and `[reduction]`.
 
 use super::super::Experiment;
+use super::super::component::{Component, Components, Whole};
 use super::super::diagnostic::{Diagnostic, shorten};
 use super::super::dof::GROUND;
 use super::super::mesh::Point;
@@ -8,6 +9,7 @@ use super::super::partition::Partition;
 use super::super::reduction::{ModeSpec, ReductionMethod, ReductionSpec};
 use super::super::structure::{Structure, StructureSource};
 use super::File;
+use keys::Keys as _;
 use keys::tree::Branch;
 
 /// DOFs of a mesh beyond which it must be reduced.
@@ -18,21 +20,11 @@ const MOST_MESHED: usize = 3_000_000;
 /// A mesh is not too large, and what is reduced has no DOFs inside the specimen.
 pub(super) fn check_size(file: &File<'_>, found: &mut Vec<Diagnostic>) {
     let reduced = file.root.mentions(Experiment::REDUCTION);
-    let source = file.read::<StructureSource>(Experiment::STRUCTURE);
-    if let (Some(source), Some(structure)) = (source, file.section(Experiment::STRUCTURE))
-        && source.is_mesh()
-        && let Some(size) = source.size()
-    {
-        let brick = structure.mentions(StructureSource::BRICK);
-        let key = if brick { StructureSource::BRICK } else { StructureSource::FRAME };
-        if size > MOST_MESHED {
-            let message = format!("the mesh has {size} DOFs, at most {MOST_MESHED} are built");
-            found.push(structure.error(key, message).remedy("use fewer elements"));
-        } else if size > MOST_FULL && !reduced {
-            let message = format!("the mesh has {size} DOFs, too many for the loop");
-            let remedy = "add [reduction], such as cut_off = \"500 Hz\", or use fewer elements";
-            found.push(structure.error(key, message).remedy(remedy));
-        }
+    if let Some(structure) = file.section(Whole::STRUCTURE) {
+        check_mesh(structure, reduced, found);
+    }
+    for component in file.root.tables(Components::COMPONENTS) {
+        check_mesh(component, component.mentions(Component::REDUCTION), found);
     }
     if let Some(partition) = file.section(Experiment::PARTITION)
         && let (true, Some(inside)) = (reduced, partition.given(Partition::INSIDE))
@@ -40,6 +32,25 @@ pub(super) fn check_size(file: &File<'_>, found: &mut Vec<Diagnostic>) {
         let error = inside.error("`inside` does not go with [reduction]");
         let remedy = "give the specimen's mass, damping and stiffness at the interface instead";
         found.push(error.remedy(remedy));
+    }
+}
+
+/// A mesh is not too large.
+fn check_mesh(structure: &Branch, reduced: bool, found: &mut Vec<Diagnostic>) {
+    let Some(source) = StructureSource::read_table(structure).filter(StructureSource::is_mesh)
+    else {
+        return;
+    };
+    let Some(size) = source.size() else { return };
+    let brick = structure.mentions(StructureSource::BRICK);
+    let key = if brick { StructureSource::BRICK } else { StructureSource::FRAME };
+    if size > MOST_MESHED {
+        let message = format!("the mesh has {size} DOFs, at most {MOST_MESHED} are built");
+        found.push(structure.error(key, message).remedy("use fewer elements"));
+    } else if size > MOST_FULL && !reduced {
+        let message = format!("the mesh has {size} DOFs, too many for the loop");
+        let remedy = "add [reduction], such as cut_off = \"500 Hz\", or use fewer elements";
+        found.push(structure.error(key, message).remedy(remedy));
     }
 }
 

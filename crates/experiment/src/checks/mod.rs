@@ -4,6 +4,7 @@
 //! keys of that table could be read. What lies between sections is looked at here, as far as the
 //! sections could be read, so that a slip in one does not hide one in another.
 
+mod component;
 mod excitation;
 mod guard;
 mod main_loop;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::Experiment;
+use super::super::component::{Components, Whole};
 use super::super::diagnostic::{Diagnostic, shorten};
 use super::super::dof::{DofLabel, DofRef, GROUND, NodeRef, resolve};
 use super::super::element::{SpecimenPlace, StructureElement};
@@ -182,7 +183,17 @@ impl Partition {
                 found.push(error.remedy(format!("`interface` lists {count}")));
             }
         }
+        let own = [Self::INSIDE, Self::MASS, Self::DAMPING, Self::STIFFNESS];
+        for key in own.into_iter().filter(|_| !self.components.is_empty()) {
+            if let Some(given) = branch.given(key) {
+                let message = format!("`{key}` and `component` overlap");
+                let remedy =
+                    "remove it: what stands in the laboratory is all that its component has";
+                found.push(given.error(message).remedy(remedy));
+            }
+        }
         let matrices = self.mass.is_some() || self.damping.is_some() || self.stiffness.is_some();
+        let matrices = matrices || !self.components.is_empty();
         if !matrices && self.elements.is_empty() && self.inside.is_empty() {
             let message = "the specimen has neither mass, damping nor stiffness";
             let warning = Diagnostic::warning(message).at(branch.span.clone());
@@ -215,9 +226,46 @@ fn check_matrix(table: &MatrixTable, key: &str, section: &Branch) -> Option<Diag
     Some(warning.remedy(format!("compare row {row} with column {row}")))
 }
 
+/// The ends of an interface DOF and where it stands.
+type Ends<'a> = (&'a Node, [NodeRef; 2]);
+
+/// The degrees of freedom that the file calls outside its structure, those of the interface apart.
+fn called<'a>(file: &File<'a>) -> (Vec<DofRef>, Vec<Ends<'a>>) {
+    let listed =
+        |section, list| file.section(section).and_then(|it| it.list(list)).unwrap_or_default();
+    let interface = listed(Experiment::PARTITION, Partition::INTERFACE).iter();
+    let interface =
+        interface.filter_map(|node| Some((node, Interface::read(node)?.ends()))).collect();
+    let mut dofs: Vec<DofRef> = Vec::new();
+    for (section, list) in [
+        (Experiment::PARTITION, Partition::INSIDE),
+        (Experiment::REDUCTION, ReductionSpec::RETAIN),
+        (Experiment::REDUCTION, ReductionSpec::MONITOR),
+    ] {
+        dofs.extend(listed(section, list).iter().filter_map(DofRef::read));
+    }
+    let forces = listed(Experiment::EXCITATION, Excitation::FORCES).iter().filter_map(Node::table);
+    dofs.extend(forces.filter_map(|force| key::<DofRef>(force, Force::DOF)));
+    (dofs, interface)
+}
+
 /// Every degree of freedom the file refers to must exist, and two ends must differ.
 pub(super) fn check_references(file: &File<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(structure) = file.section(Experiment::STRUCTURE) else { return };
+    let Some(structure) = file.section(Whole::STRUCTURE) else {
+        if file.root.mentions(Components::COMPONENTS) {
+            let (dofs, ends) = called(file);
+            let ends = ends.iter().flat_map(|(_, ends)| ends).filter_map(NodeRef::dof).cloned();
+            super::component::check(file, &dofs.into_iter().chain(ends).collect::<Vec<_>>(), found);
+        }
+        return;
+    };
+    if let Some(given) = file
+        .section(Experiment::PARTITION)
+        .and_then(|partition| partition.given(Partition::COMPONENTS))
+    {
+        let error = given.error("the structure has no components");
+        found.push(error.remedy("list DOFs in `inside`, or give `mass` and `stiffness`"));
+    }
     // With something else wrong in the structure its size may be known all the same.
     let Some(source) = StructureSource::read_table(structure) else { return };
     let Some(names) = key::<Vec<String>>(structure, Structure::NAMES) else { return };
@@ -238,25 +286,10 @@ pub(super) fn check_references(file: &File<'_>, found: &mut Vec<Diagnostic>) {
         NodeRef::Ground => Some(None),
         NodeRef::Dof(dof) => known(dof).ok().flatten().map(Some),
     };
-    let listed =
-        |section, list| file.section(section).and_then(|it| it.list(list)).unwrap_or_default();
     let elements = structure.tables(Structure::ELEMENTS).chain(structure.tables(Structure::LINKS));
     let elements = elements.filter_map(|element| element.node(StructureElement::BETWEEN));
     let elements: Vec<_> = elements.filter_map(|node| Some((node, Read::read(node)?))).collect();
-    let interface = listed(Experiment::PARTITION, Partition::INTERFACE).iter();
-    let interface: Vec<_> =
-        interface.filter_map(|node| Some((node, Interface::read(node)?.ends()))).collect();
-
-    let mut dofs: Vec<DofRef> = Vec::new();
-    for (section, list) in [
-        (Experiment::PARTITION, Partition::INSIDE),
-        (Experiment::REDUCTION, ReductionSpec::RETAIN),
-        (Experiment::REDUCTION, ReductionSpec::MONITOR),
-    ] {
-        dofs.extend(listed(section, list).iter().filter_map(DofRef::read));
-    }
-    let forces = listed(Experiment::EXCITATION, Excitation::FORCES).iter().filter_map(Node::table);
-    dofs.extend(forces.filter_map(|force| key::<DofRef>(force, Force::DOF)));
+    let (mut dofs, interface) = called(file);
     let ends = elements.iter().chain(&interface).flat_map(|(_, ends)| ends);
     dofs.extend(ends.filter_map(NodeRef::dof).cloned());
     found.extend(dofs.iter().filter_map(|dof| known(dof).err()));

@@ -7,7 +7,7 @@ use super::super::{Diagnostic, Diagnostics, Experiment, Source};
 use super::{BASE, FILES};
 
 /// A source with a few texts beside the usual files.
-struct Library(Vec<(&'static str, String)>);
+pub(super) struct Library(pub(super) Vec<(&'static str, String)>);
 
 impl Source for Library {
     fn size(&self, name: &str) -> io::Result<u64> {

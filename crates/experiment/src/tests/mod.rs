@@ -1,6 +1,7 @@
 //! Tests of the experiment file as a whole.
 
 mod bad;
+mod component;
 mod declarations;
 mod generated;
 mod good;
@@ -12,7 +13,7 @@ mod phases;
 use std::io;
 
 use super::source::Source;
-use super::{Diagnostics, Experiment};
+use super::{Diagnostic, Diagnostics, Experiment};
 
 /// A source that has a few files, empty ones.
 struct Shelf;

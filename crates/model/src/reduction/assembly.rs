@@ -107,6 +107,7 @@ pub fn assemble_states(models: &[&StateModel], joints: &[Vec<usize>]) -> Result<
         kept: models.iter().flat_map(|model| model.kept.clone()).collect(),
         rigid_modes: models.iter().map(|model| model.rigid_modes).sum(),
         state_rigid_modes: models.iter().map(|model| model.state_rigid_modes).sum(),
+        rigid: [DMatrix::zeros(next, 0), DMatrix::zeros(next, 0)],
     })
 }
 

@@ -5,7 +5,7 @@ use numerics::block::hstack;
 use numerics::eigen::symmetric_pairs;
 use numerics::second_order::SecondOrder;
 use numerics::sparse::dense::{add_product, product, transposed_product};
-use numerics::sparse::{LowestModes, SparseMatrix, Wanted, lowest_modes};
+use numerics::sparse::{LowestModes, SparseError, SparseMatrix, Wanted, lowest_modes};
 
 use super::component::check_symmetric;
 use super::flexibility::spread;
@@ -16,6 +16,11 @@ use super::{
 use crate::check::check_not_negative;
 use crate::error::MatrixName;
 
+/// A damping force below this part of those that it sums is rounding.
+const UNDAMPED: f64 = 1e-10;
+/// ω² that differ by less than this part are one.
+const ALIKE: f64 = 1e-6;
+
 /// A boundary flexibility below this part of the others is none.
 pub(super) const DEPENDENT: f64 = 1e-13;
 
@@ -25,16 +30,25 @@ pub(super) fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction
         Facts { full_size: component.size(), matrix_bytes: component.bytes(), ..Facts::default() };
     let boundary = boundary_set(component, recipe, &mut facts)?;
     let wanted = Basis { component, boundary: &boundary, modes: recipe.modes };
-    let (basis, omega_rad_s) = match recipe.method {
-        Method::Rubin => wanted.rubin(&mut facts),
-        Method::CraigBampton => wanted.craig_bampton(&mut facts),
-        Method::ModesOnly => wanted.modes_only(&mut facts),
-    }?;
+    let none = DMatrix::zeros(component.size(), 0);
+    let (basis, omega_rad_s, rigid) = match recipe.method {
+        Method::Rubin => wanted.rubin(&mut facts)?,
+        Method::CraigBampton => with(wanted.craig_bampton(&mut facts)?, none),
+        Method::ModesOnly => with(wanted.modes_only(&mut facts)?, none),
+    };
     facts.vector_bytes += 8 * basis.len();
     let at_interface = |dof: &&usize| recipe.interface.contains(dof);
     let excited = component.excited_masses();
+    let mut matrices = component.matrices.map(|matrix| congruent(matrix, &basis));
+    if rigid.ncols() > 0 {
+        let motions = rigid_coordinates(&rigid.select_rows(&boundary), basis.ncols());
+        clear(&mut matrices.stiffness, &motions);
+        if !acts_on(&component.matrices.damping, &rigid) {
+            clear(&mut matrices.damping, &motions);
+        }
+    }
     let model = ReducedModel {
-        matrices: component.matrices.map(|matrix| congruent(matrix, &basis)),
+        matrices,
         interface: boundary.iter().take_while(at_interface).count(),
         boundary,
         omega_rad_s,
@@ -44,6 +58,34 @@ pub(super) fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction
         recovery: basis.select_rows(&recipe.monitored),
     };
     Ok(Reduction { model, basis, facts })
+}
+
+fn with<A, B, C>((a, b): (A, B), c: C) -> (A, B, C) {
+    (a, b, c)
+}
+
+/// Rigid motions in Martinez's coordinates: those of the boundary, then themselves.
+fn rigid_coordinates(at_boundary: &DMatrix<f64>, size: usize) -> DMatrix<f64> {
+    let (b, r) = at_boundary.shape();
+    let mut motions = DMatrix::zeros(size, r);
+    motions.rows_mut(0, b).copy_from(at_boundary);
+    motions.view_mut((b, 0), (r, r)).fill_with_identity();
+    motions
+}
+
+/// Whether a damping takes anything from rigid motions, beyond rounding.
+fn acts_on(damping: &SparseMatrix, rigid: &DMatrix<f64>) -> bool {
+    let sizes = damping.abs().times(&rigid.map(f64::abs));
+    damping.times(rigid).amax() > UNDAMPED * sizes.amax()
+}
+
+/// Takes out of a matrix what rounding leaves of its action on motions that it does not act on. A
+/// fine mesh is so much stiffer than its slow modes that this would be a stiffness of its own, of
+/// either sign.
+fn clear(matrix: &mut DMatrix<f64>, motions: &DMatrix<f64>) {
+    let q = motions.clone().qr().q();
+    *matrix -= &*matrix * &q * q.transpose();
+    *matrix -= &q * (q.transpose() * &*matrix);
 }
 
 /// Tᵀ A T.
@@ -62,7 +104,7 @@ pub(super) fn free_modes(
 ) -> Result<LowestModes> {
     let solve = |x: &mut DMatrix<f64>| flexibility.apply(x);
     let (mass, rigid) = (&component.matrices.mass, &flexibility.rigid);
-    let mut modes = lowest_modes(&solve, mass, rigid, wanted(choice, most)?)?;
+    let mut modes = modes_of(choice, most, |wanted| lowest_modes(&solve, mass, rigid, wanted))?;
     facts.rigid_modes = rigid.ncols();
     facts.suppressed = flexibility.suppressed.clone();
     facts.factor_bytes = flexibility.factor.bytes();
@@ -73,6 +115,30 @@ pub(super) fn free_modes(
     modes.omega_squared = modes.omega_squared.rows(0, count).into_owned();
     modes.shapes = modes.shapes.columns(0, count).into_owned();
     Ok(modes)
+}
+
+/// The modes of a choice; a number of them never parts modes of one frequency.
+fn modes_of(
+    choice: ModeChoice,
+    most: usize,
+    find: impl Fn(Wanted) -> std::result::Result<LowestModes, SparseError>,
+) -> Result<LowestModes> {
+    let wanted = wanted(choice, most)?;
+    let Wanted::Number(number @ 1..) = wanted else { return Ok(find(wanted)?) };
+    let mut asked = (number + 1).min(most);
+    loop {
+        let mut modes = find(Wanted::Number(asked))?;
+        let squares = &modes.omega_squared;
+        let is_alike = |k: &usize| squares[*k] - squares[k - 1] <= ALIKE * squares[*k];
+        let more = (number..squares.len()).take_while(is_alike).count();
+        let count = (number + more).min(squares.len());
+        if count < asked || asked == most {
+            modes.omega_squared = modes.omega_squared.rows(0, count).into_owned();
+            modes.shapes = modes.shapes.columns(0, count).into_owned();
+            return Ok(modes);
+        }
+        asked = (2 * asked).min(most);
+    }
 }
 
 fn wanted(choice: ModeChoice, most: usize) -> Result<Wanted> {
@@ -111,8 +177,8 @@ struct Basis<'a> {
 impl Basis<'_> {
     /// Rubin's basis in Martinez's coordinates: T = [Ψ U_r U_k] with Ψ = G_e F_B.
     /// Flexibility instead of residual flexibility modes: the span is the same, and
-    /// Ψ_BB does not change with the number of modes.
-    fn rubin(&self, facts: &mut Facts) -> Result<(DMatrix<f64>, Vec<f64>)> {
+    /// Ψ_BB does not change with the number of modes. Gives the rigid-body modes beside it.
+    fn rubin(&self, facts: &mut Facts) -> Result<(DMatrix<f64>, Vec<f64>, DMatrix<f64>)> {
         let Self { component, boundary, modes } = *self;
         let (n, b) = (component.size(), boundary.len());
         let flexibility = Flexibility::of(component)?;
@@ -125,7 +191,8 @@ impl Basis<'_> {
         let dependent = |at: usize| dependent_boundary(boundary, n, at);
         let inverse = definite_inverse(&psi.select_rows(boundary), dependent)?;
         let inner = hstack(&[&flexibility.rigid, &modes.shapes]);
-        Ok((martinez_coordinates(&psi, &inverse, inner, boundary), omegas(rigid, &modes)))
+        let basis = martinez_coordinates(&psi, &inverse, inner, boundary);
+        Ok((basis, omegas(rigid, &modes), flexibility.rigid))
     }
 
     /// Craig–Bampton: constraint modes −K_ii⁻¹ K_ib and modes with the boundary held.
@@ -144,8 +211,9 @@ impl Basis<'_> {
         factor.solve(&mut constraint);
         let none = DMatrix::zeros(inner.len(), 0);
         let solve = |x: &mut DMatrix<f64>| factor.solve(x);
-        let wanted = wanted(self.modes, inner.len())?;
-        let modes = lowest_modes(&solve, &mass.selected(&inner, &inner), &none, wanted)?;
+        let mass = mass.selected(&inner, &inner);
+        let find = |wanted| lowest_modes(&solve, &mass, &none, wanted);
+        let modes = modes_of(self.modes, inner.len(), find)?;
         facts.factor_bytes = factor.bytes();
         facts.krylov_vectors = modes.vectors;
         facts.solves = modes.solves + b;

@@ -19,7 +19,7 @@ use runtime::interlock::SafePath;
 use runtime::monitor::{KINDS, MonitorPlan, Work, WorkRule};
 use runtime::two_rate::ForceUse;
 
-use super::structure::{Builder, Origin};
+use super::structure::Builder;
 use super::{
     Assembly, Coupling, PlantChange, SensorValues, SignalStore, contradictions, course, guard,
 };
@@ -66,16 +66,14 @@ pub(super) fn build(
     store: &SignalStore,
     found: &mut Diagnostics,
 ) -> Option<Assembly> {
-    let mut builder = Builder { experiment, source, store, found, origin: Origin::default() };
+    let mut builder = Builder::new(experiment, source, store, found);
     let structure = builder.structure()?;
     let elements = builder.elements(&structure);
     let partition = builder.partition(&structure);
     let inside_elements = builder.inside_elements(&structure);
     let loads = builder.loads(&structure);
-    let reduced = match builder.origin {
-        Origin::Reduced(reduced) => Some(reduced),
-        Origin::Itself | Origin::Mesh(_) | Origin::States(_) => None,
-    };
+    let amplitudes = builder.origin.amplitudes(structure.size());
+    let reduced = builder.origin.reduced();
     let (elements, partition, loads) = (elements?, partition?, loads?);
     let inside_elements = inside_elements?;
     let patterns: Vec<LoadPattern> = loads.iter().map(|signal| signal.pattern.clone()).collect();
@@ -130,6 +128,7 @@ pub(super) fn build(
         remote: None,
         structure,
         reduced,
+        amplitudes,
         partition,
         elements,
         inside_elements,
@@ -348,17 +347,25 @@ fn warn_of_energies(experiment: &Experiment, structure: &Structure, found: &mut 
                 found.push(experiment.place(&format!("monitor.{key}"), error));
             }
         }
-        let warning = Diagnostic::warning(
-            "the numerical part is of first order: the monitor sums the works of load and \
-             measured force; kinetic, strain and dissipated energy are not known",
-        );
+        let left = KINDS.iter().filter(|kind| !kind.about.rests_on_energies);
+        let left: Vec<&str> = left.map(|kind| kind.key).collect();
+        let warning = Diagnostic::warning(format!(
+            "the numerical part is of first order: the monitor sums the works of load and measured \
+             force; kinetic, strain and dissipated energy are not known. Of the indicators remain {}",
+            left.join(", ")
+        ));
         found.push(experiment.place("reduction.method", warning));
     } else if let Some((matrix, pair)) = structure.asymmetry() {
         let Asymmetry { row, column, upper, lower, .. } = pair;
+        let resting = KINDS.iter().filter(|kind| kind.about.rests_on_energies);
+        let resting = resting.map(|kind| kind.key);
+        let resting: Vec<&str> =
+            iter::once(MonitorPlan::STABILITY_WARNING).chain(resting).collect();
         let message = format!(
             "the {matrix} matrix is not symmetric: row {r}, column {c} is {upper} but row {c}, \
-             column {r} is {lower}; it is taken as it is, and the energies leave the work of what \
-             is not symmetric out",
+             column {r} is {lower}; it is taken as it is. The energies leave the work of what is \
+             not symmetric out, and indicators that rest on them say less ({})",
+            resting.join(", "),
             r = row + 1,
             c = column + 1
         );

@@ -11,12 +11,14 @@ use nalgebra::DVector;
 use numerics::second_order::SecondOrder;
 use numerics::sparse::SparseMatrix;
 
+use super::components::Joined;
 use super::structure::Builder;
 use experiment::input::{self, Triplets};
 use experiment::mesh::{Brick, BrickEnds, Frame, GroundDirection};
 use experiment::structure::{Entries, MatrixTable, Rayleigh};
 use experiment::{
-    DampingSource, Diagnostic, DofLabel, DofRef, MatrixSource, NodeRef, StructureSource, resolve,
+    DampingSource, Diagnostic, DofLabel, DofRef, MatrixSource, NodeRef, StructureSource, Whole,
+    resolve,
 };
 
 /// DOFs up to which a dense matrix is no matter.
@@ -31,24 +33,52 @@ pub(super) struct FullModel {
     names: Vec<String>,
     /// Kinds of all DOFs; empty where the mesh tells.
     kinds: Vec<DofKind>,
-    /// Points of a mesh and their DOFs.
+    /// Points of a mesh and their DOFs, or names that a builder gives.
     points: Vec<(String, usize)>,
+    /// DOFs before supports held some, where they do.
+    free: Option<(usize, Vec<usize>)>,
+    /// The components that it is joined of.
+    pub(super) joined: Option<Box<Joined>>,
 }
 
 impl FullModel {
     fn of(component: Component) -> Self {
         let (names, kinds, points) = (Vec::new(), Vec::new(), Vec::new());
-        Self { component, mesh: None, names, kinds, points }
+        Self { component, mesh: None, names, kinds, points, free: None, joined: None }
+    }
+
+    /// The model that components make together.
+    pub(super) fn of_components(component: Component, joined: Joined) -> Self {
+        Self { joined: Some(Box::new(joined)), ..Self::of(component) }
     }
 
     /// The DOF, from 0, that the file means.
     pub(super) fn resolve(&self, dof: &DofRef) -> Result<usize, Diagnostic> {
-        let (Some(mesh), DofLabel::Name(name)) = (&self.mesh, &dof.label) else {
-            return resolve(dof, &self.names, self.component.size());
-        };
-        if let Some((_, found)) = self.points.iter().find(|(known, _)| known == name) {
+        if let Some(joined) = &self.joined {
+            return joined.resolve(dof);
+        }
+        let declared = self.declared(dof)?;
+        let Some((_, free)) = &self.free else { return Ok(declared) };
+        free.binary_search(&declared).map_err(|_| {
+            let error = Diagnostic::error(format!("DOF {dof} is held by `supports`"));
+            error.at(dof.span.clone()).remedy("name a DOF that moves")
+        })
+    }
+
+    /// The DOF before supports hold any.
+    fn declared(&self, dof: &DofRef) -> Result<usize, Diagnostic> {
+        if let DofLabel::Name(name) = &dof.label
+            && let Some((_, found)) = self.points.iter().find(|(known, _)| known == name)
+        {
             return Ok(*found);
         }
+        let size = self.free.as_ref().map_or(self.component.size(), |(size, _)| *size);
+        let (Some(mesh), DofLabel::Name(name)) = (&self.mesh, &dof.label) else {
+            // Names of a builder serve a slip as well.
+            let known: Vec<String> = self.points.iter().map(|(name, _)| name.clone()).collect();
+            let names = if self.names.is_empty() { &known } else { &self.names };
+            return resolve(dof, names, size);
+        };
         if let Some((node, direction)) = node_and_direction(name) {
             return mesh.dof(node, direction).ok_or_else(|| {
                 let message = format!("\"{name}\" is held, or the mesh has no such DOF");
@@ -69,6 +99,10 @@ impl FullModel {
 
     /// What DOF `dof` is called where the file does not name it.
     pub(super) fn name(&self, dof: usize) -> String {
+        if let Some(joined) = &self.joined {
+            return joined.name(dof);
+        }
+        let dof = self.before_supports(dof);
         match &self.mesh {
             Some(mesh) => mesh.name(dof),
             None => self.names.get(dof).cloned().unwrap_or_else(|| (dof + 1).to_string()),
@@ -77,19 +111,37 @@ impl FullModel {
 
     /// What DOF `dof` moves along.
     pub(super) fn kind(&self, dof: usize) -> DofKind {
+        if let Some(joined) = &self.joined {
+            return joined.kind(dof);
+        }
+        let dof = self.before_supports(dof);
         let turns = self.mesh.as_ref().is_some_and(|mesh| mesh.name(dof).contains('r'));
         let known = self.kinds.get(dof).copied();
         known.unwrap_or(if turns { DofKind::Rotation } else { DofKind::Translation })
+    }
+
+    /// Whether it is known what its DOFs move along.
+    pub(super) fn knows_kinds(&self) -> bool {
+        self.mesh.is_some() || !self.kinds.is_empty()
+    }
+
+    /// The name of DOF `dof`, that of its point where it has one.
+    pub(super) fn title(&self, dof: usize) -> String {
+        let declared = self.before_supports(dof);
+        let point = self.points.iter().find(|(_, known)| *known == declared);
+        point.map_or_else(|| self.name(dof), |(name, _)| name.clone())
+    }
+
+    fn before_supports(&self, dof: usize) -> usize {
+        self.free.as_ref().map_or(dof, |(_, free)| free[dof])
     }
 
     /// As a structure of dense matrices.
     pub(super) fn dense(&self) -> Result<Structure, ModelError> {
         let matrices = self.component.matrices.map(SparseMatrix::to_dense);
         let dofs = 0..self.component.size();
-        let point = |dof| self.points.iter().find(|(_, known)| *known == dof);
-        let name = |dof| point(dof).map_or_else(|| self.name(dof), |(name, _)| name.clone());
         let structure = Structure::new(matrices.mass, matrices.damping, matrices.stiffness)?;
-        let structure = structure.with_names(dofs.clone().map(name).collect())?;
+        let structure = structure.with_names(dofs.clone().map(|dof| self.title(dof)).collect())?;
         let structure = structure.with_kinds(dofs.map(|dof| self.kind(dof)).collect())?;
         structure.with_influence(self.component.influence.clone())
     }
@@ -115,9 +167,12 @@ fn node_and_direction(name: &str) -> Option<(usize, fem::Direction)> {
 impl Builder<'_> {
     /// The structure in full: matrices, damping, influence, links and names.
     pub(super) fn full_model(&mut self) -> Option<FullModel> {
+        if let (None, Whole::Components(components)) = (&self.piece, &self.experiment.whole) {
+            return self.joined_full(components);
+        }
         let mut full = self.undamped()?;
         full.component = self.with_damping(full.component)?;
-        let declared = &self.experiment.structure;
+        let declared = self.declared();
         if !declared.names.is_empty() {
             let (given, expected) = (declared.names.len(), full.component.size());
             if given != expected {
@@ -133,11 +188,38 @@ impl Builder<'_> {
             full.component = self.keep(changed, "structure.influence")?;
         }
         self.with_points(&mut full)?;
-        self.with_links(full)
+        let full = self.with_links(full)?;
+        self.with_supports(full)
+    }
+
+    /// Without the DOFs that supports hold.
+    fn with_supports(&mut self, full: FullModel) -> Option<FullModel> {
+        let supports = self.piece.as_ref().map_or(&[][..], |piece| &piece.declared.supports);
+        if supports.is_empty() {
+            return Some(full);
+        }
+        let held: Vec<_> = supports.iter().map(|dof| full.resolve(dof)).collect();
+        let wrong: Vec<_> = held.iter().filter_map(|dof| dof.clone().err()).collect();
+        if !wrong.is_empty() {
+            self.found.extend(wrong);
+            return None;
+        }
+        let size = full.component.size();
+        let free: Vec<usize> = (0..size).filter(|dof| !held.contains(&Ok(*dof))).collect();
+        if free.is_empty() {
+            let error = Diagnostic::error("the supports hold every DOF of the component");
+            return self.refuse("structure.supports", error.remedy("leave some of them free"));
+        }
+        let Component { matrices, influence } = &full.component;
+        let component = Component {
+            matrices: matrices.map(|matrix| matrix.selected(&free, &free)),
+            influence: influence.select_rows(&free),
+        };
+        Some(FullModel { component, free: Some((size, free)), ..full })
     }
 
     fn undamped(&mut self) -> Option<FullModel> {
-        let declared = &self.experiment.structure;
+        let declared = self.declared();
         match &declared.source {
             StructureSource::Brick(brick) => {
                 let mesh = self.keep(built_brick(brick), "structure.brick")?;
@@ -156,7 +238,9 @@ impl Builder<'_> {
             _ => {
                 let built = self.built()?;
                 let component = self.keep(Component::from_structure(&built), "structure")?;
-                Some(FullModel { kinds: built.kinds, ..FullModel::of(component) })
+                let named = built.names.iter().cloned().zip(0..);
+                let points = named.filter(|(name, dof)| *name != (dof + 1).to_string()).collect();
+                Some(FullModel { kinds: built.kinds, points, ..FullModel::of(component) })
             }
         }
     }
@@ -174,7 +258,7 @@ impl Builder<'_> {
     fn with_damping(&mut self, component: Component) -> Option<Component> {
         const PATH: &str = "structure.damping";
         let size = component.size();
-        match &self.experiment.structure.damping {
+        match &self.declared().damping {
             None => Some(component),
             Some(DampingSource::Rayleigh(Rayleigh::Factors { mass_1_s, stiffness_s })) => {
                 Some(component.with_rayleigh(*mass_1_s, *stiffness_s))
@@ -227,7 +311,7 @@ impl Builder<'_> {
 
     fn with_points(&mut self, full: &mut FullModel) -> Option<()> {
         let Some(mesh) = &full.mesh else { return Some(()) };
-        for (index, point) in self.experiment.structure.points.iter().enumerate() {
+        for (index, point) in self.declared().points.iter().enumerate() {
             let node = mesh.nearest(point.at_m);
             let Some(dof) = mesh.dof(node, point.direction) else {
                 let [x, y, z] = mesh.nodes[node];
@@ -245,7 +329,7 @@ impl Builder<'_> {
     }
 
     fn with_links(&mut self, full: FullModel) -> Option<FullModel> {
-        let links = &self.experiment.structure.links;
+        let links = &self.declared().links;
         if links.is_empty() {
             return Some(full);
         }

@@ -2,6 +2,7 @@
 
 mod build;
 mod cache;
+mod components;
 mod contradictions;
 mod course;
 mod full;
@@ -20,6 +21,7 @@ pub use reduced::{Examined, Reduced, ReductionFacts};
 pub use state_space::{Synthesis, SynthesisModel, ground};
 pub use store::SignalStore;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::channel::Channel;
@@ -45,7 +47,7 @@ use runtime::two_rate::Rates;
 
 use build::{build, split};
 use experiment::{Diagnostics, Experiment, Source};
-use structure::{Builder, Origin};
+use structure::Builder;
 
 /// Unit of the amplitude of a mode, which is normalised by mass.
 pub const MODAL_UNIT: &str = "m √kg";
@@ -57,6 +59,8 @@ pub struct Assembly {
     pub structure: Structure,
     /// What it was reduced from, if it was.
     pub reduced: Option<Arc<Reduced>>,
+    /// DOFs that are amplitudes of modes.
+    pub amplitudes: BTreeSet<usize>,
     /// What of it stands in the laboratory.
     pub partition: Partition,
     /// Nonlinear elements of the numerical part.
@@ -266,10 +270,10 @@ impl Assembly {
             model::structure::DofKind::Translation => "m".to_owned(),
             model::structure::DofKind::Rotation => "rad".to_owned(),
         };
-        let stayed = self.reduced.as_ref().map_or(usize::MAX, |reduced| reduced.names.len());
         let dof = |dof: usize| {
             let kind = &self.structure.kinds[dof];
-            let unit = if dof < stayed { unit(kind) } else { MODAL_UNIT.to_owned() };
+            let modal = self.amplitudes.contains(&dof);
+            let unit = if modal { MODAL_UNIT.to_owned() } else { unit(kind) };
             (self.structure.names[dof].clone(), unit)
         };
         FramePlan {
@@ -295,8 +299,7 @@ pub fn structure_and_partition(
     store: &SignalStore,
 ) -> Result<(Partition, Substructures), Diagnostics> {
     let mut found = experiment.diagnostics();
-    let origin = Origin::default();
-    let mut builder = Builder { experiment, source, store, found: &mut found, origin };
+    let mut builder = Builder::new(experiment, source, store, &mut found);
     let built = (|| {
         let structure = builder.structure()?;
         let elements = builder.elements(&structure);
@@ -320,8 +323,7 @@ pub fn examine(
     store: &SignalStore,
 ) -> Result<Examined, Diagnostics> {
     let mut found = experiment.diagnostics();
-    let origin = Origin::default();
-    let mut builder = Builder { experiment, source, store, found: &mut found, origin };
+    let mut builder = Builder::new(experiment, source, store, &mut found);
     let examined = experiment.reduction.as_ref().and_then(|spec| builder.examined(spec));
     found.sort();
     examined.ok_or(found)
@@ -334,8 +336,7 @@ pub fn examine_synthesis(
     store: &SignalStore,
 ) -> Result<(Synthesis, Diagnostics), Diagnostics> {
     let mut found = experiment.diagnostics();
-    let origin = Origin::default();
-    let mut builder = Builder { experiment, source, store, found: &mut found, origin };
+    let mut builder = Builder::new(experiment, source, store, &mut found);
     let examined = experiment.reduction.as_ref().and_then(|spec| builder.synthesis(spec));
     found.sort();
     match examined {

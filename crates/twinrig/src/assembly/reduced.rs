@@ -22,15 +22,16 @@ use super::full::FullModel;
 use super::store::SignalStore;
 use super::structure::Builder;
 use experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
-use experiment::structure::MatrixTable;
+use experiment::structure::{self as declared, MatrixTable};
 use experiment::{
-    DampingSource, Diagnostic, DofLabel, DofRef, Interface, NodeRef, ReductionSpec, StructureSource,
+    DampingSource, Diagnostic, DofLabel, DofRef, Interface, NodeRef, ReductionSpec,
+    StructureSource, Whole,
 };
 
 /// Frequencies of the full model looked at first where an error is asked for.
 const ERROR_POINTS: usize = 24;
 /// Changes whenever the same recipe gives another model.
-const METHODS: &str = "3";
+const METHODS: &str = "4";
 /// Most modes tried then.
 const ERROR_MODES: usize = 400;
 
@@ -191,7 +192,7 @@ impl Builder<'_> {
         let name = |dof: usize| {
             model.coordinate(dof).map_or_else(|_| String::new(), |at| reduced.names[at].clone())
         };
-        let structure = self.keep(model.structure(name, acceptance(spec)), "reduction")?;
+        let structure = self.keep(model.structure(name, self.acceptance(spec)), "reduction")?;
         if model.omega_rad_s.iter().all(|&omega| omega == 0.0) {
             self.warn_of_no_mode(spec);
         }
@@ -203,6 +204,12 @@ impl Builder<'_> {
         self.keep(structure.with_influence(influence), "reduction")
     }
 
+    /// Whether an unstable model is accepted. A component alone may well be unstable, as a rotor with
+    /// a seal is without its bearings: the whole is judged.
+    pub(super) fn acceptance(&self, spec: &ReductionSpec) -> Acceptance {
+        if self.piece.is_some() { Acceptance::Any } else { acceptance(spec) }
+    }
+
     /// Says that the cut-off leaves no mode.
     pub(super) fn warn_of_no_mode(&mut self, spec: &ReductionSpec) {
         if let ModeSpec::CutOff { cut_off_hz, .. } = spec.modes {
@@ -211,7 +218,8 @@ impl Builder<'_> {
             );
             let remedy = "raise it to twice the highest frequency you care for";
             let warning = Diagnostic::warning(message).remedy(remedy);
-            self.found.push(self.experiment.place("reduction.cut_off", warning));
+            let placed = self.placed("reduction.cut_off", warning);
+            self.found.push(placed);
         }
     }
 
@@ -219,7 +227,7 @@ impl Builder<'_> {
     pub(super) fn wanted(&mut self, spec: &ReductionSpec, full: &FullModel) -> Option<Wanted> {
         let mut labels: Vec<(DofLabel, usize)> = Vec::new();
         let mut wrong = Vec::new();
-        let mut find = |refs: Vec<&DofRef>| -> Vec<usize> {
+        let mut find = |refs: &[DofRef]| -> Vec<usize> {
             let mut found = Vec::new();
             for dof in refs {
                 match full.resolve(dof) {
@@ -235,10 +243,10 @@ impl Builder<'_> {
             found
         };
         let References { interface, loaded } = self.references();
-        let interface = find(interface);
-        let mut retained = find(loaded);
-        retained.extend(find(spec.retain.iter().collect()));
-        let monitored = find(spec.monitor.iter().collect());
+        let interface = find(&interface);
+        let mut retained = find(&loaded);
+        retained.extend(find(&spec.retain));
+        let monitored = find(&spec.monitor);
         if !wrong.is_empty() {
             self.found.extend(wrong);
             return None;
@@ -270,20 +278,16 @@ impl Builder<'_> {
     }
 
     /// Every DOF that must stay.
-    fn references(&self) -> References<'_> {
-        let experiment = self.experiment;
-        let mut interface = Vec::new();
-        for declared in &experiment.partition.interface {
-            match declared {
-                Interface::Dof(dof) => interface.push(dof),
-                Interface::Deformation(ends) => {
-                    interface.extend([&ends.from, &ends.to].into_iter().filter_map(NodeRef::dof));
-                }
-            }
+    fn references(&self) -> References {
+        if let Some(piece) = &self.piece {
+            return References { interface: piece.ports.clone(), loaded: Vec::new() };
         }
-        let ends = experiment.structure.elements.iter().flat_map(|element| &element.between);
-        let mut loaded: Vec<&DofRef> = ends.filter_map(NodeRef::dof).collect();
-        loaded.extend(experiment.excitation.forces.iter().map(|force| &force.dof));
+        let experiment = self.experiment;
+        let ends = experiment.partition.interface.iter().flat_map(Interface::ends);
+        let interface = ends.filter_map(|end| end.dof().cloned()).collect();
+        let ends = experiment.elements().into_iter().flat_map(|element| element.between);
+        let mut loaded: Vec<DofRef> = ends.filter_map(|end| end.dof().cloned()).collect();
+        loaded.extend(experiment.excitation.forces.iter().map(|force| force.dof.clone()));
         References { interface, loaded }
     }
 
@@ -292,16 +296,10 @@ impl Builder<'_> {
         let mut digest = Digest::default();
         digest.bytes(env!("CARGO_PKG_VERSION").as_bytes());
         digest.bytes(METHODS.as_bytes());
-        let declared = &self.experiment.structure;
         let mut text = String::new();
         let _ = write!(
             text,
-            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
-            declared.source,
-            declared.damping,
-            declared.names,
-            declared.influence,
-            declared.points,
+            "{:?} {:?} {:?} {:?} {:?} {:?}",
             spec.method,
             spec.modes,
             spec.band_rad_s(),
@@ -309,40 +307,74 @@ impl Builder<'_> {
             spec.unstable,
             ERROR_POINTS,
         );
-        for link in &declared.links {
-            let [from, to] = &link.between;
-            let ends = (shown(from), shown(to));
-            let _ = write!(text, " {ends:?} {:?}", (link.stiffness, link.damping, link.mass));
+        match (&self.piece, &self.experiment.whole) {
+            (None, Whole::Components(components)) => {
+                let _ = write!(text, "{components:?}");
+                for (index, component) in components.components.iter().enumerate() {
+                    let base = format!("component[{}]", index + 1);
+                    self.digest_files(&component.structure, &base, &mut digest)?;
+                }
+            }
+            _ => {
+                describe(self.declared(), &mut text);
+                let supports = self.piece.as_ref().map(|piece| &piece.declared.supports);
+                let held = supports.into_iter().flatten().map(|dof| &dof.label);
+                let _ = write!(text, "{:?}", held.collect::<Vec<_>>());
+                self.digest_files(self.declared(), "structure", &mut digest)?;
+            }
         }
         let References { interface, loaded } = self.references();
-        for list in [interface, loaded, spec.retain.iter().collect(), spec.monitor.iter().collect()]
-        {
+        for list in [&interface, &loaded, &spec.retain, &spec.monitor] {
             let labels: Vec<&DofLabel> = list.iter().map(|dof| &dof.label).collect();
             let _ = write!(text, " {labels:?}");
         }
         digest.bytes(text.as_bytes());
+        Some(digest.finish())
+    }
+
+    /// The contents of the matrix files of a structure.
+    fn digest_files(
+        &mut self,
+        declared: &declared::Structure,
+        base: &str,
+        digest: &mut Digest,
+    ) -> Option<()> {
         let mut files = Vec::new();
         if let StructureSource::Matrices { mass, stiffness } = &declared.source {
-            files.extend([(mass, "structure.mass"), (stiffness, "structure.stiffness")]);
+            files.extend([(mass, "mass"), (stiffness, "stiffness")]);
         }
         if let Some(DampingSource::Matrix(damping)) = &declared.damping {
-            files.push((damping, "structure.damping"));
+            files.push((damping, "damping"));
         }
-        for (source, path) in files {
+        for (source, key) in files {
             let Some(name) = source.whole().and_then(MatrixTable::file) else { continue };
-            self.input(name, path, |bytes| {
+            self.input(name, &format!("{base}.{key}"), |bytes| {
                 digest.bytes(bytes);
                 Ok(())
             })?;
         }
-        Some(digest.finish())
+        Some(())
     }
 }
 
-struct References<'a> {
-    interface: Vec<&'a DofRef>,
+/// What a structure in one piece is declared to be.
+fn describe(declared: &declared::Structure, text: &mut String) {
+    let _ = write!(
+        text,
+        "{:?} {:?} {:?} {:?} {:?}",
+        declared.source, declared.damping, declared.names, declared.influence, declared.points,
+    );
+    for link in &declared.links {
+        let [from, to] = &link.between;
+        let ends = (shown(from), shown(to));
+        let _ = write!(text, " {ends:?} {:?}", (link.stiffness, link.damping, link.mass));
+    }
+}
+
+struct References {
+    interface: Vec<DofRef>,
     /// Ends of nonlinear elements and DOFs under forces.
-    loaded: Vec<&'a DofRef>,
+    loaded: Vec<DofRef>,
 }
 
 fn shown(node: &NodeRef) -> String {

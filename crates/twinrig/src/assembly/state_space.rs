@@ -13,7 +13,7 @@ use nalgebra::DVector;
 use nalgebra::{Complex, DMatrix};
 
 use super::full::FullModel;
-use super::reduced::{Wanted, acceptance, resolve_kept};
+use super::reduced::{Wanted, resolve_kept};
 use super::structure::{Builder, Origin};
 use experiment::reduction::{ModeSpec, ReductionMethod};
 use experiment::{Diagnostic, DofLabel, DofRef, ReductionSpec};
@@ -146,7 +146,7 @@ impl Builder<'_> {
         let made = self.synthesised(spec, &full, &wanted)?;
         let SynthesisModel::States(reduction) = &made.model else { return None };
         let verdict =
-            reduction.model.verdict().and_then(|verdict| verdict.accept(acceptance(spec)));
+            reduction.model.verdict().and_then(|verdict| verdict.accept(self.acceptance(spec)));
         self.keep(verdict, "reduction")?;
         let ground = -ground(&full.component, reduction);
         let descriptor = Descriptor { e: reduction.model.c.clone(), a: -&reduction.model.d };

@@ -1,5 +1,6 @@
 //! From the declared structure and specimen to matrices.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::element::Element;
@@ -13,6 +14,7 @@ use nalgebra::{DMatrix, DVector};
 use numerics::second_order::SecondOrder;
 
 use super::SignalStore;
+use super::components::{Joined, Piece};
 use super::full::FullModel;
 use super::reduced::Reduced;
 use super::state_space::StateReduced;
@@ -21,7 +23,7 @@ use experiment::reduction::ReductionMethod;
 use experiment::structure::{self as declared, Entries, MatrixTable};
 use experiment::{
     DampingSource, Diagnostic, Diagnostics, DofRef, Experiment, Interface, MatrixSource, NodeRef,
-    OrShare, Source, SpecimenMass, SpecimenPlace, StructureSource, resolve,
+    OrShare, Source, SpecimenMass, SpecimenPlace, StructureSource, Whole, resolve,
 };
 
 /// Reads what the file declares and collects what is wrong with it.
@@ -31,6 +33,8 @@ pub(super) struct Builder<'a> {
     pub(super) store: &'a SignalStore,
     pub(super) found: &'a mut Diagnostics,
     pub(super) origin: Origin,
+    /// The component that is built; the whole structure where there is none.
+    pub(super) piece: Option<Piece<'a>>,
 }
 
 /// What the structure that is simulated came from.
@@ -45,9 +49,72 @@ pub(super) enum Origin {
     Reduced(Arc<Reduced>),
     /// It is a reduced one of first order.
     States(Arc<StateReduced>),
+    /// Components make it, some of them of first order.
+    Joined(Box<Joined>),
 }
 
-impl Builder<'_> {
+impl Origin {
+    /// The index of what the file calls a DOF, where it is not the declared structure itself.
+    pub(super) fn resolve(&self, dof: &DofRef) -> Result<usize, Diagnostic> {
+        match self {
+            Self::Itself => resolve(dof, &[], 0),
+            Self::Mesh(full) => full.resolve(dof),
+            Self::Reduced(reduced) => reduced.resolve(dof),
+            Self::States(reduced) => reduced.resolve(dof),
+            Self::Joined(joined) => joined.resolve(dof),
+        }
+    }
+
+    /// Which of so many DOFs are amplitudes of modes.
+    pub(super) fn amplitudes(&self, size: usize) -> BTreeSet<usize> {
+        let is_amplitude = |dof: &usize| match self {
+            Self::Mesh(full) => full.joined.as_ref().is_some_and(|it| it.is_amplitude(*dof)),
+            Self::Joined(joined) => joined.is_amplitude(*dof),
+            Self::Reduced(reduced) => *dof >= reduced.names.len(),
+            Self::Itself | Self::States(_) => false,
+        };
+        (0..size).filter(is_amplitude).collect()
+    }
+
+    /// The reduced structure, if it is one with M, C and K.
+    pub(super) fn reduced(&self) -> Option<Arc<Reduced>> {
+        match self {
+            Self::Reduced(reduced) => Some(reduced.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether it is known what its DOFs move along.
+    pub(super) fn knows_kinds(&self) -> bool {
+        matches!(self, Self::Mesh(full) if full.knows_kinds())
+    }
+}
+
+impl<'a> Builder<'a> {
+    /// One that has found nothing yet.
+    pub(super) fn new(
+        experiment: &'a Experiment,
+        source: &'a dyn Source,
+        store: &'a SignalStore,
+        found: &'a mut Diagnostics,
+    ) -> Self {
+        Self { experiment, source, store, found, origin: Origin::default(), piece: None }
+    }
+
+    /// The structure in one piece that is built: that of the file, or of a component.
+    pub(super) fn declared(&self) -> &'a declared::Structure {
+        match (&self.piece, &self.experiment.whole) {
+            (Some(piece), _) => &piece.declared.structure,
+            (None, Whole::Structure(structure)) => structure,
+            (None, Whole::Components(_)) => unreachable!("components are built one by one"),
+        }
+    }
+
+    /// Where `source` says mass and stiffness come from.
+    fn declared_source(&self) -> Option<&'a StructureSource> {
+        self.experiment.structure().map(|structure| &structure.source)
+    }
+
     /// The whole structure, reduced if the file asks for it.
     pub(super) fn structure(&mut self) -> Option<Structure> {
         if let Some(spec) = &self.experiment.reduction {
@@ -63,9 +130,10 @@ impl Builder<'_> {
             self.origin = Origin::Reduced(reduced);
             return Some(structure);
         }
-        if let StructureSource::Brick(_) | StructureSource::Frame(_) =
-            self.experiment.structure.source
-        {
+        if let Whole::Components(components) = &self.experiment.whole {
+            return self.joined_structure(components);
+        }
+        if self.declared().source.is_mesh() {
             let full = self.full_model()?;
             let structure = self.keep(full.dense(), "structure")?;
             self.origin = Origin::Mesh(Box::new(full));
@@ -78,15 +146,13 @@ impl Builder<'_> {
     pub(super) fn resolve(&self, dof: &DofRef, structure: &Structure) -> Result<usize, Diagnostic> {
         match &self.origin {
             Origin::Itself => resolve(dof, &structure.names, structure.size()),
-            Origin::Mesh(full) => full.resolve(dof),
-            Origin::Reduced(reduced) => reduced.resolve(dof),
-            Origin::States(reduced) => reduced.resolve(dof),
+            origin => origin.resolve(dof),
         }
     }
 
     /// The declared structure without its damping.
     pub(super) fn built(&mut self) -> Option<Structure> {
-        let declared = &self.experiment.structure;
+        let declared = self.declared();
         let built = match &declared.source {
             StructureSource::Matrices { mass, stiffness } => {
                 let mass = self.matrix(mass, "structure.mass");
@@ -114,7 +180,7 @@ impl Builder<'_> {
 
     /// The structure as it is declared.
     fn plain_structure(&mut self) -> Option<Structure> {
-        let declared = &self.experiment.structure;
+        let declared = self.declared();
         let built = self.built()?;
         let built = self.damped(built)?;
         let built = match &declared.names {
@@ -133,7 +199,7 @@ impl Builder<'_> {
 
     /// With the springs, dampers and masses that the file adds.
     fn linked(&mut self, mut built: Structure) -> Option<Structure> {
-        for link in &self.experiment.structure.links {
+        for link in &self.declared().links {
             let place = self.deformation(&link.between, &built)?;
             let ends = [(place.from, -1.0), (place.to, 1.0)];
             for (i, a) in ends {
@@ -153,7 +219,7 @@ impl Builder<'_> {
 
     fn damped(&mut self, built: Structure) -> Option<Structure> {
         let (mass, stiffness) = (&built.matrices.mass, &built.matrices.stiffness);
-        let matrix = match &self.experiment.structure.damping {
+        let matrix = match &self.declared().damping {
             None => return Some(built),
             Some(DampingSource::Modal(ratios)) => {
                 // The last ratio serves all further modes.
@@ -178,7 +244,7 @@ impl Builder<'_> {
 
     /// Nonlinear elements of the numerical part.
     pub(super) fn elements(&mut self, structure: &Structure) -> Option<Vec<ConnectedElement>> {
-        let declared = &self.experiment.structure.elements;
+        let declared = self.experiment.elements();
         let placed = declared.iter().map(|element| {
             let place = self.deformation(&element.between, structure)?;
             Some(ConnectedElement { place, element: Element::new(element.law) })
@@ -199,6 +265,11 @@ impl Builder<'_> {
         let mut damping = self.optional_matrix(&declared.damping, "partition.damping", count);
         let mut stiffness = self.optional_matrix(&declared.stiffness, "partition.stiffness", count);
         let interface = interface?;
+        if !declared.components.is_empty() {
+            let (matrices, inside) = self.laboratory(structure, &interface)?;
+            let specimen = Specimen { matrices, elements: self.specimen_elements() };
+            return Some(Partition { interface, specimen, inside });
+        }
         let mass = self.specimen_mass(structure, &interface);
         let mut inside = None;
         if !declared.inside.is_empty() {
@@ -213,16 +284,19 @@ impl Builder<'_> {
         }
         let specimen = Specimen {
             matrices: SecondOrder { mass: mass?, damping: damping?, stiffness: stiffness? },
-            elements: declared
-                .elements
-                .iter()
-                .filter_map(|element| match &element.place {
-                    SpecimenPlace::At(at) => Some((at - 1, Element::new(element.law))),
-                    SpecimenPlace::Between(_) => None,
-                })
-                .collect(),
+            elements: self.specimen_elements(),
         };
         Some(Partition { interface, specimen, inside })
+    }
+
+    /// Nonlinear elements of the specimen at its interface.
+    fn specimen_elements(&self) -> Vec<(usize, Element)> {
+        let declared = self.experiment.partition.elements.iter();
+        let placed = declared.filter_map(|element| match &element.place {
+            SpecimenPlace::At(at) => Some((at - 1, Element::new(element.law))),
+            SpecimenPlace::Between(_) => None,
+        });
+        placed.collect()
     }
 
     /// Nonlinear elements between DOFs of the specimen.
@@ -281,13 +355,10 @@ impl Builder<'_> {
     /// What the springs or dampers towards the inside of the specimen add at the
     /// interface, where the structure's kind tells.
     fn joining(&mut self, to_interface: &DMatrix<f64>, key: &str) -> Option<DMatrix<f64>> {
-        let told = match self.experiment.structure.source {
-            StructureSource::ShearBuilding(_) | StructureSource::Chain(_) => true,
-            StructureSource::Matrices { .. }
-            | StructureSource::Beam(_)
-            | StructureSource::Brick(_)
-            | StructureSource::Frame(_) => false,
-        };
+        let told = matches!(
+            self.declared_source(),
+            Some(StructureSource::ShearBuilding(_) | StructureSource::Chain(_))
+        );
         if told || to_interface.iter().all(|&value| value == 0.0) {
             return Some(InternalDofs::joining(to_interface));
         }
@@ -347,7 +418,7 @@ impl Builder<'_> {
     }
 
     /// A specimen matrix must fit the interface and be symmetric.
-    fn symmetric(
+    pub(super) fn symmetric(
         &mut self,
         matrix: DMatrix<f64>,
         path: &str,
@@ -436,8 +507,21 @@ impl Builder<'_> {
 
     /// Notes an error at `path`; there is no value.
     pub(super) fn refuse<T>(&mut self, path: &str, error: Diagnostic) -> Option<T> {
-        self.found.push(self.experiment.place(path, error));
+        let placed = self.placed(path, error);
+        self.found.push(placed);
         None
+    }
+
+    /// A finding at a path of `[structure]` or `[reduction]`, in the component that is built.
+    pub(super) fn placed(&self, path: &str, found: Diagnostic) -> Diagnostic {
+        let Some(Piece { base, .. }) = &self.piece else {
+            return self.experiment.place(path, found);
+        };
+        let within = match path.strip_prefix("structure") {
+            Some(rest) => format!("{base}{rest}"),
+            None => format!("{base}.{path}"),
+        };
+        self.experiment.place(&within, found)
     }
 }
 

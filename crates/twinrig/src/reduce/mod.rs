@@ -20,7 +20,7 @@ use crate::fit::Fit;
 use crate::onlooker::{Event, Onlooker};
 use crate::test::Test;
 use experiment::reduction::ReductionMethod;
-use experiment::{Diagnostic, Diagnostics, Experiment, ReductionSpec};
+use experiment::{Diagnostic, Diagnostics, Experiment, ReductionSpec, Whole};
 pub use found::Found;
 use found::Model;
 use history::History;
@@ -187,9 +187,13 @@ fn history(
 
 fn nothing_to_reduce(experiment: &Experiment) -> Error {
     let mut found = experiment.diagnostics();
-    found.push(
-        Diagnostic::error("the file has no [reduction]")
-            .remedy("add one: [reduction] with cut_off = \"500 Hz\", or modes = 30"),
-    );
+    let remedy = match &experiment.whole {
+        Whole::Structure(_) => "add one: [reduction] with cut_off = \"500 Hz\", or modes = 30",
+        Whole::Components(_) => {
+            "give the component whose reduction you want to see an experiment file of its own (`file`) \
+             and name that, or add [reduction] for the whole"
+        }
+    };
+    found.push(Diagnostic::error("the file has no [reduction] of the whole").remedy(remedy));
     found.into()
 }

@@ -213,7 +213,7 @@ fn results(findings: &Findings<'_>) -> Vec<Block> {
 
 /// Largest drifts of the storeys of a building, where the file declares one.
 fn drifts(findings: &Findings<'_>) -> Option<Block> {
-    let structure = &findings.experiment.as_ref()?.structure;
+    let structure = findings.experiment.as_ref()?.structure()?;
     if !matches!(structure.source, StructureSource::ShearBuilding(_)) {
         return None;
     }

@@ -318,7 +318,7 @@ impl Running {
 /// The interface DOFs that the file inside a record of an earlier version declares: their
 /// numbers are the ends of the channels' names.
 fn declared(experiment: &Experiment) -> Vec<InterfaceDof> {
-    let names = &experiment.structure.names;
+    let names = experiment.structure().map_or(&[][..], |structure| &structure.names);
     let dof = |dof: &DofRef| match &dof.label {
         DofLabel::Number(number) => {
             names.get(number - 1).cloned().unwrap_or_else(|| number.to_string())

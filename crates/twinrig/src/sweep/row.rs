@@ -241,7 +241,8 @@ pub(super) fn floors(assembly: &Assembly) -> Vec<usize> {
         let places = &assembly.substructures.numerical.interface;
         places.iter().any(|place| place.from.is_none() && place.to == Some(*dof))
     };
-    let stayed = assembly.reduced.as_ref().map_or(usize::MAX, |reduced| reduced.names.len());
-    let dofs = 0..assembly.substructures.numerical.size().min(stayed);
-    dofs.filter(|dof| !at_interface(dof)).collect()
+    let simulated = assembly.simulated();
+    let dofs = 0..assembly.substructures.numerical.size();
+    let is_dof = |dof: &usize| !assembly.amplitudes.contains(&simulated[*dof]);
+    dofs.filter(is_dof).filter(|dof| !at_interface(dof)).collect()
 }

@@ -91,6 +91,9 @@ pub struct StateModel {
     pub rigid_modes: usize,
     /// R: state rigid-body modes, regular and generalised.
     pub state_rigid_modes: usize,
+    /// Those modes in the model's coordinates, and those of the transposed model, one column each;
+    /// none where they are not known.
+    pub rigid: [DMatrix<f64>; 2],
 }
 
 /// A reduced state-space model with the bases it stands on.
@@ -126,28 +129,34 @@ pub fn reduce_states(component: &Component, recipe: &StateRecipe) -> Result<Stat
     let system = System::new(component, scale_of(component, recipe.modes)?)?;
     let modes = StateModes::of(&system, recipe.modes)?;
     let states = system.boundary_states(&recipe.boundary);
-    let side = |mirrored: bool| {
+    let side = |mirrored: bool| -> Result<(DMatrix<f64>, DMatrix<f64>)> {
         let rigid = if mirrored { &system.left_rigid } else { &system.right_rigid };
         let inner = hstack(&[rigid, &modes.basis(2 * n, mirrored)]);
         if recipe.completion == Completion::None {
-            return modal_coordinates(&inner, &states);
+            let basis = modal_coordinates(&inner, &states)?;
+            let unknown = DMatrix::zeros(basis.ncols(), 0);
+            return Ok((basis, unknown));
         }
         // With (nearly) all modes the flexibility modes lie in their span; so many
         // columns span all states, and those need no basis.
         if inner.ncols() + states.len() >= 2 * n {
             let others = (0..2 * n).filter(|state| !states.contains(state));
             let order: Vec<usize> = states.iter().copied().chain(others).collect();
-            return Ok(units(2 * n, &order));
+            return Ok((units(2 * n, &order), rigid.select_rows(&order)));
         }
         let mut psi = system.flexibility(&states, mirrored);
         if recipe.completion == Completion::ResidualFlexibility {
             modes.remove_from(&system, &mut psi, &states, mirrored);
         }
         let inverse = boundary_inverse(&psi.select_rows(&states), &recipe.boundary, n)?;
-        Ok(martinez_coordinates(&psi, &inverse, inner, &states))
+        let mut own = DMatrix::zeros(states.len() + inner.ncols(), rigid.ncols());
+        own.rows_mut(0, states.len()).copy_from(&rigid.select_rows(&states));
+        own.view_mut((states.len(), 0), (rigid.ncols(), rigid.ncols())).fill_with_identity();
+        Ok((martinez_coordinates(&psi, &inverse, inner, &states), own))
     };
-    let mut right = side(false)?;
-    let mut left = if system.symmetric { right.clone() } else { side(true)? };
+    let (mut right, mut right_rigid) = side(false)?;
+    let (mut left, mut left_rigid) =
+        if system.symmetric { (right.clone(), right_rigid.clone()) } else { side(true)? };
     let mut c = transposed_product(&left, &system.c_times(&right, false));
     let mut d = transposed_product(&left, &system.d_times(&right));
     // Back to true velocities: rows of T by ω₀, boundary velocity columns by 1/ω₀.
@@ -158,6 +167,9 @@ pub fn reduce_states(component: &Component, recipe: &StateRecipe) -> Result<Stat
     for basis in [&mut right, &mut left] {
         basis.rows_mut(n, n).scale_mut(system.omega);
         basis.columns_mut(b, b).scale_mut(1.0 / system.omega);
+    }
+    for rigid in [&mut right_rigid, &mut left_rigid] {
+        rigid.rows_mut(b, b).scale_mut(system.omega);
     }
     if system.symmetric {
         c = 0.5 * (&c + c.transpose());
@@ -170,6 +182,7 @@ pub fn reduce_states(component: &Component, recipe: &StateRecipe) -> Result<Stat
         kept: modes.values(),
         rigid_modes: system.rigid_modes,
         state_rigid_modes: system.right_rigid.ncols(),
+        rigid: [right_rigid, left_rigid],
     };
     Ok(StateReduction { model, right, left })
 }
@@ -236,10 +249,34 @@ impl StateModel {
         self.c.nrows()
     }
 
-    /// λ of the reduced model.
+    /// λ of the reduced model, those of its rigid motions exactly zero.
+    ///
+    /// Among the others a double zero is parted by the root of rounding, and may then pass for a slow
+    /// motion that grows. So the motions beside the rigid ones, which are C-orthogonal to them, are
+    /// found once more by themselves: what has no part there is rigid, whatever its size.
     pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>> {
-        let matrix = solve::solved(self.c.clone(), &-&self.d);
-        Ok(eigen::eigenvalues(&matrix.ok_or(ReductionError::MassNotPositiveDefinite(0))?)?)
+        let of = |c: &DMatrix<f64>, d: &DMatrix<f64>| -> Result<Vec<Complex<f64>>> {
+            let matrix = solve::solved(c.clone(), &-d);
+            Ok(eigen::eigenvalues(&matrix.ok_or(ReductionError::MassNotPositiveDefinite(0))?)?)
+        };
+        let mut values = of(&self.c, &self.d)?;
+        let [right, left] = &self.rigid;
+        if right.ncols() == 0 {
+            return Ok(values);
+        }
+        let others = beside(&self.c.tr_mul(left))?;
+        let of_left = beside(&(&self.c * right))?;
+        let part = |matrix: &DMatrix<f64>| of_left.tr_mul(&(matrix * &others));
+        let mut elastic = of(&part(&self.c), &part(&self.d))?;
+        elastic.sort_by(|a, b| b.norm().total_cmp(&a.norm()));
+        let mut found = Vec::new();
+        for value in elastic {
+            let distance = |&k: &usize| (values[k] - value).norm();
+            let near = (0..values.len()).min_by(|i, j| distance(i).total_cmp(&distance(j)));
+            found.extend(near.map(|k| values.swap_remove(k)));
+        }
+        found.extend(std::iter::repeat_n(Complex::ZERO, values.len()));
+        Ok(found)
     }
 
     /// Growing modes; passivity is judged by the response, see
@@ -266,6 +303,15 @@ impl StateModel {
         let (a, b) = both.columns_range_pair(..self.states(), self.states()..);
         Ok((a.into_owned(), b.into_owned()))
     }
+}
+
+/// An orthonormal basis of what is orthogonal to some columns.
+fn beside(columns: &DMatrix<f64>) -> Result<DMatrix<f64>> {
+    let (n, r) = columns.shape();
+    let q = columns.clone().qr().q();
+    let projection = DMatrix::identity(n, n) - &q * q.transpose();
+    let (_, turn) = eigen::symmetric_pairs(&(0.5 * (&projection + projection.transpose())))?;
+    Ok(turn.columns(r, n - r).into_owned())
 }
 
 /// Smallest eigenvalue of (A + Aᴴ)/2 over the largest entry of A, by the real

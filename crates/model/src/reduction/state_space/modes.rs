@@ -8,7 +8,8 @@
 
 use nalgebra::{Complex, DMatrix, DVector};
 use numerics::arnoldi;
-use numerics::eigen::general_pairs;
+use numerics::eigen::{self, general_pairs};
+use numerics::random::Stream;
 use numerics::second_order::SecondOrder;
 use numerics::sparse::{SparseError, SparseMatrix};
 
@@ -22,6 +23,13 @@ const MOST_DENSE: usize = 1200;
 const MOST_VECTORS: usize = 1600;
 /// An imaginary part below this part of |λ| is none.
 const REAL: f64 = 1e-9;
+
+/// Eigenvalues nearer than this part of their size are one.
+const ALIKE: f64 = 1e-6;
+/// How far beside an eigenvalue, as a factor, its space is looked for.
+const BESIDE: f64 = 1.0 + 1e-9;
+/// Rounds of inverse iteration, each of which leaves a thousandth of what is not in the space.
+const ROUNDS: usize = 6;
 
 /// λ and the motion that belongs to it.
 type Mode = (Complex<f64>, DVector<Complex<f64>>);
@@ -39,7 +47,11 @@ impl StateModes {
         let find = |mirrored: bool| -> Result<Vec<Mode>> {
             let all = 2 * system.component.size() <= MOST_DENSE;
             let found = if all { inverse.all(mirrored) } else { inverse.slow(choice, mirrored) };
-            Ok(chosen(found?, choice))
+            let mut modes = chosen(found?, choice);
+            if all {
+                inverse.part(&mut modes, mirrored)?;
+            }
+            Ok(modes)
         };
         let right = find(false)?;
         if system.symmetric {
@@ -100,6 +112,11 @@ impl StateModes {
     }
 }
 
+/// Whether two eigenvalues are equal but for rounding.
+fn are_alike(a: Complex<f64>, b: Complex<f64>) -> bool {
+    (a - b).norm() <= ALIKE * b.norm()
+}
+
 /// Two for a pair, one for a real mode.
 fn columns(value: Complex<f64>) -> usize {
     if value.im > 0.0 { 2 } else { 1 }
@@ -148,13 +165,56 @@ impl<'a> Shifted<'a> {
     /// All modes from the operator written out; the rigid ones have θ = 0.
     fn all(&self, mirrored: bool) -> Result<Vec<Mode>> {
         let states = 2 * self.system.component.size();
-        let (thetas, vectors) =
-            general_pairs(&self.apply(&DMatrix::identity(states, states), mirrored))?;
+        let operator = self.apply(&DMatrix::identity(states, states), mirrored);
+        let (thetas, vectors) = match general_pairs(&operator) {
+            Ok(pairs) => pairs,
+            // Of many equal eigenvalues there may be no vectors: `part` finds them.
+            Err(_) => {
+                let none = Complex::from(f64::NAN);
+                (eigen::eigenvalues(&operator)?, DMatrix::from_element(states, states, none))
+            }
+        };
         let mut order: Vec<usize> = (0..states).collect();
         order.sort_by(|&i, &j| thetas[j].norm().total_cmp(&thetas[i].norm()));
         order.truncate(states - self.system.right_rigid.ncols());
         let mode = |k: usize| self.mode(thetas[k], vectors.column(k).into_owned());
         Ok(order.into_iter().map(mode).collect())
+    }
+
+    /// Vectors of modes that share an eigenvalue: a basis of the space that all of them span, by
+    /// inverse iteration on all at once. Found one by one they may lie all but in one line.
+    fn part(&self, modes: &mut [Mode], mirrored: bool) -> Result<()> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for (k, (value, _)) in modes.iter().enumerate() {
+            match groups.iter_mut().find(|group| are_alike(modes[group[0]].0, *value)) {
+                Some(group) => group.push(k),
+                None => groups.push(vec![k]),
+            }
+        }
+        let is_vector = |k: usize| modes[k].1.iter().all(|entry| entry.norm().is_finite());
+        groups.retain(|group| group.len() > 1 || !is_vector(group[0]));
+        if groups.is_empty() {
+            return Ok(());
+        }
+        let states = 2 * self.system.component.size();
+        let operator = self.apply(&DMatrix::identity(states, states), mirrored).map(Complex::from);
+        let mut random = Stream::new(4, "equal eigenvalues");
+        for group in groups {
+            let sum: Complex<f64> = group.iter().map(|&k| modes[k].0).sum();
+            let theta = (self.shift - sum / group.len() as f64).inv();
+            let shifted =
+                &operator - DMatrix::from_diagonal_element(states, states, theta * BESIDE);
+            let factor = shifted.lu();
+            let start = |_, _| Complex::from(random.normal());
+            let mut space = DMatrix::from_fn(states, group.len(), start);
+            for _ in 0..ROUNDS {
+                space = factor.solve(&space).ok_or(SparseError::Singular)?.qr().q();
+            }
+            for (&k, column) in group.iter().zip(space.column_iter()) {
+                modes[k].1 = turned(modes[k].0, column.into_owned());
+            }
+        }
+        Ok(())
     }
 
     /// The modes near the shift, as far as the choice reaches.
@@ -205,10 +265,13 @@ fn chosen(found: Vec<Mode>, choice: StateChoice) -> Vec<Mode> {
         .collect();
     kept.sort_by(|a, b| a.0.norm().total_cmp(&b.0.norm()));
     if let StateChoice::Number(number) = choice {
-        let mut count = 0;
+        let (mut count, mut last) = (0, Complex::ZERO);
         kept.retain(|(value, _)| {
-            let fits = count < number;
-            count += columns(*value);
+            // Those that are equal are kept together.
+            let fits = count < number || are_alike(last, *value);
+            if fits {
+                (count, last) = (count + columns(*value), *value);
+            }
             fits
         });
     }
