@@ -12,7 +12,7 @@ use numerics::rational_fit::{
     Choice, Estimate, FitError, OrderError, Orders, PureDelay, RationalFit, ResponseData,
     choose_orders, fit,
 };
-use numerics::welch::{DEPENDENT_LINES, Spectra, WelchError};
+use numerics::welch::{REACH, Spectra, WelchError};
 use thiserror::Error;
 
 /// Fewest samples that are looked at.
@@ -310,7 +310,7 @@ pub fn identify(
         band_hz,
         segment,
         segments: spectra.segments,
-        averages: spectra.averages,
+        averages: chosen.iter().map(|&k| spectra.averages(k)).sum::<f64>() / chosen.len() as f64,
         rate_hz: samples.rate_hz,
         hold: settings.hold,
         band_delay_s: data.phase_slope(),
@@ -368,7 +368,7 @@ fn response_data(
     base: impl Fn(f64) -> Complex,
 ) -> ResponseData {
     const NEIGHBOURS: usize = 4;
-    let mut data = ResponseData { dependent_lines: DEPENDENT_LINES, ..ResponseData::default() };
+    let mut data = ResponseData::default();
     let square = |value: f64| if value.is_finite() { value * value } else { 0.0 };
     let variance: Vec<f64> = chosen.iter().map(|&k| square(spectra.deviation(k))).collect();
     for (i, &k) in chosen.iter().enumerate() {
@@ -386,6 +386,14 @@ fn response_data(
         data.omega_rad_s.push(omega);
         data.response.push(response);
         data.deviation.push((mean.sqrt() / held.norm()).max(least));
+        // Dividing by the hold turns both errors, and with them what they have in common.
+        let turn = held / held.norm();
+        let next = chosen[i + 1..].iter().take(REACH);
+        let shared = next.map(|&l| {
+            let later = hold.response(TAU * spectra.frequency_hz[l], step_s);
+            spectra.correlation(k, l - k) * turn / (later / later.norm())
+        });
+        data.correlation.push(shared.collect());
     }
     data
 }

@@ -11,7 +11,7 @@ pub use order::{Choice, OrderError, Simplest, choose_orders, schwarz, simplest};
 use thiserror::Error;
 
 use crate::eigen::{self, EigenError};
-use crate::levenberg_marquardt::{Minimum, minimise};
+use crate::levenberg_marquardt::{LeastSquares, Minimum, minimise};
 use crate::lti::{TransferFunction, TransferFunctionError};
 use crate::{Complex, Matrix};
 use problem::Problem;
@@ -29,9 +29,9 @@ pub struct ResponseData {
     pub response: Vec<Complex>,
     /// Standard deviation of each as a complex number; greater than zero.
     pub deviation: Vec<f64>,
-    /// Neighbouring lines that share one independent estimate: 1 if all are
-    /// independent, 1.5 after a Hann window.
-    pub dependent_lines: f64,
+    /// How the error of each correlates with those of the next lines, E[δ* δ′] over the product of
+    /// their deviations; empty where all are independent.
+    pub correlation: Vec<Vec<Complex>>,
 }
 
 /// Degrees of a transfer function.
@@ -188,8 +188,9 @@ impl ResponseData {
     pub fn phase_slope(&self) -> Estimate {
         let (mut top, mut bottom, mut phase) = (0.0, 0.0, 0.0);
         let mut before: Option<Complex> = None;
+        let mut weights = Matrix::zeros(2 * self.omega_rad_s.len(), 1);
         let lines = self.omega_rad_s.iter().zip(&self.response).zip(&self.deviation);
-        for ((&omega, &response), &deviation) in lines {
+        for (line, ((&omega, &response), &deviation)) in lines.enumerate() {
             phase += before.map_or(response, |before| response / before).arg();
             before = Some(response);
             // Half of the complex variance is across, over the length: the phase's.
@@ -197,9 +198,41 @@ impl ResponseData {
             let certain = 2.0 / (deviation * deviation);
             top -= certain * omega * phase;
             bottom += certain * omega * omega;
+            let across = response / response.norm() * certain.sqrt() * omega;
+            (weights[2 * line], weights[2 * line + 1]) = (-across.im, across.re);
         }
-        let deviation = (self.dependent_lines / bottom).sqrt();
-        Estimate { value: top / bottom, deviation }
+        let variance = weights.dot(&self.correlated(&weights));
+        Estimate { value: top / bottom, deviation: variance.max(0.0).sqrt() / bottom }
+    }
+
+    /// C w: the covariance C of the real and imaginary parts of all lines, each in units of its own
+    /// deviation, times columns with an entry for each.
+    fn correlated(&self, columns: &Matrix) -> Matrix {
+        let mut all = columns.clone();
+        for (line, next) in self.correlation.iter().enumerate() {
+            for (other, c) in (line + 1..self.omega_rad_s.len()).zip(next) {
+                let mut add = |into: usize, from: usize, im: f64| {
+                    for column in 0..columns.ncols() {
+                        let (x, y) = (columns[(2 * from, column)], columns[(2 * from + 1, column)]);
+                        all[(2 * into, column)] += c.re * x - im * y;
+                        all[(2 * into + 1, column)] += c.re * y + im * x;
+                    }
+                };
+                add(line, other, -c.im);
+                add(other, line, c.im);
+            }
+        }
+        all
+    }
+
+    /// Independent real numbers that scatter as much as all the lines together.
+    fn independent(&self) -> f64 {
+        let lines = self.omega_rad_s.len();
+        let pairs =
+            |line: usize| self.correlation.get(line).into_iter().flatten().take(lines - 1 - line);
+        let shared: f64 = (0..lines).flat_map(pairs).map(|c| 2.0 * c.norm_sqr()).sum();
+        let all = lines as f64;
+        2.0 * all * all / (all + shared)
     }
 
     fn check(&self) -> Result<(), FitError> {
@@ -226,13 +259,11 @@ fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitErr
     let Orders { numerator: m, denominator: n } = problem.orders;
     let (b, a) = problem.polynomials(&p);
     let (scale, count) = (problem.scale_rad_s, problem.parameters());
-    let freedom = (2 * problem.lines()).saturating_sub(count).max(1) as f64;
-    let misfit = cost / freedom;
-    // Neighbouring lines repeat each other, and a misfit beyond the noise makes
-    // every bound wider. It never makes one narrower.
-    let widen = problem.data.dependent_lines.max(1.0) * misfit.max(1.0);
-    let covariance =
-        covariance.map_or_else(|| Matrix::from_element(count, count, f64::NAN), |c| c * widen);
+    let (covariance, taken) = covariance_of(problem, &p, covariance);
+    let misfit = cost / (2.0 * problem.lines() as f64 - taken).max(1.0);
+    // A misfit beyond the noise makes every bound wider, the misfit's own scatter does not.
+    let scatter = (2.0 / problem.data.independent()).sqrt();
+    let covariance = covariance * (1.0 + (misfit - 1.0 - 2.0 * scatter).max(0.0));
     // Of a quantity whose gradient has these entries, by place.
     let deviation = |gradient: &[(usize, f64)]| -> f64 {
         // An undetermined parameter matters only where it is used.
@@ -287,6 +318,22 @@ fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitErr
         parameters: count,
         lines: problem.lines(),
     })
+}
+
+/// The covariance of the parameters, and what they take of the sum of squares. With δ the errors
+/// of the lines and G = (JᵀJ)⁻¹ the parameters err by G Jᵀ δ: their covariance is G Jᵀ C J G, which
+/// is G where the lines are independent.
+fn covariance_of(problem: &Problem<'_>, p: &[f64], gram: Option<Matrix>) -> (Matrix, f64) {
+    let (rows, count) = (2 * problem.lines(), problem.parameters());
+    let Some(gram) = gram else {
+        return (Matrix::from_element(count, count, f64::NAN), count as f64);
+    };
+    let mut jacobian = Matrix::zeros(rows, count);
+    problem.jacobian(p, &mut jacobian);
+    let weights = &jacobian * gram;
+    let correlated = problem.data.correlated(&weights);
+    let taken = jacobian.dot(&correlated);
+    (weights.tr_mul(&correlated), taken)
 }
 
 /// The poles of a transfer function, slowest first.

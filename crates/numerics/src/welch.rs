@@ -67,14 +67,12 @@ pub struct Spectra {
     pub cross: Vec<Complex>,
     /// Segments averaged.
     pub segments: usize,
-    /// Independent averages that give the same variance: overlapping segments
-    /// share samples.
-    pub averages: f64,
+    shared: Shared,
 }
 
-/// Lines that a Hann window makes dependent on each other: its equivalent noise
-/// bandwidth. Estimates on N neighbouring lines hold the information of N/1.5.
-pub const DEPENDENT_LINES: f64 = 1.5;
+/// Lines on either side that the errors of a line's H1 still correlate with: a Hann window
+/// leaks over two, and the overlap of segments a little further.
+pub const REACH: usize = 3;
 
 impl Spectra {
     /// Averages over segments of `segment` samples.
@@ -94,6 +92,7 @@ impl Spectra {
         let (mut s_xx, mut s_yy) = (vec![0.0; lines], vec![0.0; lines]);
         let mut s_xy = vec![Complex::ZERO; lines];
         let mut segments = 0;
+        let mut shared = Shared::new(&window, stride, lines);
         for start in (0..=input.len() - segment).step_by(stride) {
             for (signal, into) in [(input, &mut x), (output, &mut y)] {
                 window_into(&signal[start..start + segment], &window, into);
@@ -104,6 +103,7 @@ impl Spectra {
                 s_yy[k] += y[k].norm_sqr();
                 s_xy[k] += x[k].conj() * y[k];
             }
+            shared.add(&x);
             segments += 1;
         }
         let power: f64 = window.iter().map(|w| w * w).sum();
@@ -122,8 +122,26 @@ impl Spectra {
             output: s_yy,
             cross: s_xy,
             segments,
-            averages: independent_averages(&window, stride, segments),
+            shared,
         })
+    }
+
+    /// Independent averages that give H1 the same variance: overlapping segments share samples of
+    /// the noise, the more the more alike their inputs are. NaN without input.
+    pub fn averages(&self, line: usize) -> f64 {
+        self.segments as f64 * self.shared.input[line] / self.shared.errors[0][line].re
+    }
+
+    /// How the error of H1 on a line correlates with that on a line `beyond` it, as complex
+    /// numbers: E[δH* δH′] over the product of the deviations, for noise that is white over those
+    /// lines.
+    pub fn correlation(&self, line: usize, beyond: usize) -> Complex {
+        let errors = &self.shared.errors;
+        let Some(found) = errors.get(beyond).and_then(|errors| errors.get(line)) else {
+            return Complex::ZERO;
+        };
+        let correlation = found / (errors[0][line].re * errors[0][line + beyond].re).sqrt();
+        if correlation.norm_sqr().is_finite() { correlation } else { Complex::ZERO }
     }
 
     /// S_xy/S_xx: the response where noise is on the output. NaN without input.
@@ -156,7 +174,7 @@ impl Spectra {
         if self.segments < 2 {
             return f64::INFINITY;
         }
-        let noise = ((1.0 - coherence) / (coherence * (self.averages - 1.0))).max(0.0);
+        let noise = ((1.0 - coherence) / (coherence * (self.averages(line) - 1.0))).max(0.0);
         self.h1(line).norm() * noise.sqrt()
     }
 }
@@ -190,14 +208,67 @@ fn window_into(samples: &[f64], window: &[f64], into: &mut [Complex]) {
     }
 }
 
-/// Overlapping segments of white noise correlate as their windows do: with
-/// ρ = Σ w[n] w[n + stride]/Σ w², n segments are worth n/(1 + 2 ρ² (1 − 1/n)).
-fn independent_averages(window: &[f64], stride: usize, segments: usize) -> f64 {
-    let power: f64 = window.iter().map(|w| w * w).sum();
-    let shared: f64 = window.iter().zip(&window[stride..]).map(|(a, b)| a * b).sum();
-    let rho = shared / power;
-    let n = segments as f64;
-    n / (1.0 + 2.0 * rho * rho * (1.0 - 1.0 / n))
+/// What the errors of H1 have in common. With N the noise, the error on line k is
+/// Σ_i X_ik* N_ik/Σ_i |X_ik|²; segments i and j share samples, and the window leaks into
+/// neighbouring lines, so that E[N_ik* N_jl] is not zero. For white noise both are known, and the
+/// input is what was applied: noise or the same period again.
+#[derive(Debug, Clone, PartialEq)]
+struct Shared {
+    /// Σ_i |X_ik|².
+    input: Vec<f64>,
+    /// Σ_ij X_ik X_jl* E[N_ik* N_jl] for l = k, k + 1, … of noise of unit power.
+    errors: [Vec<Complex>; REACH + 1],
+    /// E[N_ik* N_il] by the distance of the lines.
+    within: [Complex; REACH + 1],
+    /// The same of a segment and the next, without the turn between their beginnings.
+    across: [Complex; REACH + 1],
+    /// Turn of a line over a stride.
+    turn: Vec<Complex>,
+    before: Vec<Complex>,
+}
+
+impl Shared {
+    fn new(window: &[f64], stride: usize, lines: usize) -> Self {
+        let segment = window.len();
+        let power: f64 = window.iter().map(|w| w * w).sum();
+        let turn = |cycles: usize| {
+            Complex::from_polar(1.0, TAU * (cycles % segment) as f64 / segment as f64)
+        };
+        let sum = |beyond: usize, late: usize| -> Complex {
+            let shared = window[late..].iter().zip(window).enumerate();
+            shared.map(|(n, (a, b))| turn(beyond * (n + late)).conj() * (a * b)).sum::<Complex>()
+                / power
+        };
+        Self {
+            input: vec![0.0; lines],
+            errors: std::array::from_fn(|beyond| vec![Complex::ZERO; lines.saturating_sub(beyond)]),
+            within: std::array::from_fn(|beyond| sum(beyond, 0)),
+            across: std::array::from_fn(|beyond| sum(beyond, stride)),
+            turn: (0..lines).map(|line| turn(line * stride)).collect(),
+            before: Vec::new(),
+        }
+    }
+
+    /// The transform of the input's next segment.
+    fn add(&mut self, x: &[Complex]) {
+        for (sum, x) in self.input.iter_mut().zip(x) {
+            *sum += x.norm_sqr();
+        }
+        for (beyond, errors) in self.errors.iter_mut().enumerate() {
+            let (within, across) = (self.within[beyond], self.across[beyond]);
+            for (k, sum) in errors.iter_mut().enumerate() {
+                let l = k + beyond;
+                *sum += x[k] * x[l].conj() * within;
+                if let (Some(&before_k), Some(&before_l)) = (self.before.get(k), self.before.get(l))
+                {
+                    *sum += before_k * x[l].conj() * self.turn[l] * across;
+                    *sum += x[k] * before_l.conj() * self.turn[k].conj() * across;
+                }
+            }
+        }
+        self.before.clear();
+        self.before.extend_from_slice(&x[..self.input.len()]);
+    }
 }
 
 #[cfg(test)]
@@ -317,6 +388,40 @@ mod tests {
         let ratio = (found / predicted).sqrt();
         // 1800 complex errors: their rms is known to about 1.7 %.
         assert!((ratio - 1.0).abs() < 0.06, "{ratio} over {count}");
+    }
+
+    /// Errors of neighbouring lines hang together: how much shows in their means over 20 lines, of
+    /// noise and of a period that comes again and again.
+    #[test]
+    fn errors_of_neighbouring_lines_correlate_as_repetition_shows() {
+        const LINES: std::ops::Range<usize> = 0..20;
+        let segment = 256;
+        for repeated in [false, true] {
+            let (mut predicted, mut found) = (0.0, 0.0);
+            for seed in 0..60 {
+                let mut stream = Stream::new(seed, "correlation");
+                let period: Vec<f64> = (0..8192).map(|_| stream.normal()).collect();
+                let length = if repeated { segment } else { period.len() };
+                let x: Vec<f64> = (0..8192).map(|n| period[n % length]).collect();
+                let y: Vec<f64> = x.iter().map(|x| 2.0 * x + 1.5 * stream.normal()).collect();
+                let spectra = Spectra::new(&x, &y, segment, 1.0).unwrap();
+                for first in (4..104).step_by(20) {
+                    let line = |i: usize| first + i;
+                    // Each by its deviation, as a fit weighs them.
+                    let error = |i| (spectra.h1(line(i)) - 2.0) / spectra.deviation(line(i));
+                    found += LINES.map(error).sum::<Complex>().norm_sqr();
+                    let pair = |i| {
+                        let next = (1..=REACH).filter(move |beyond| i + beyond < LINES.end);
+                        next.map(|beyond| spectra.correlation(line(i), beyond).re).sum::<f64>()
+                    };
+                    predicted += 20.0 + 2.0 * LINES.map(pair).sum::<f64>();
+                }
+            }
+            let ratio = (found / predicted).sqrt();
+            println!("{repeated}: {ratio}, {}", predicted / 6000.0);
+            // 300 complex errors: their rms is known to about 4 %.
+            assert!((ratio - 1.0).abs() < 0.12, "{repeated}: {ratio}");
+        }
     }
 
     #[test]

@@ -41,8 +41,16 @@ pub struct Stepped {
     /// Number of nonlinear elements of the numerical part; those of the
     /// specimen follow.
     elements: usize,
-    /// In one piece: zeros, for no interface force acts on the whole structure.
-    monolithic: Option<Vec<f64>>,
+    monolithic: Option<OnePiece>,
+}
+
+/// The forces at the interface of a structure in one piece.
+struct OnePiece {
+    /// Zeros: none acts on the whole.
+    outside: Vec<f64>,
+    /// The specimen's own, which works on the rest, without the error of its sensor, which moves
+    /// nothing here.
+    inside: Vec<f64>,
 }
 
 /// Numerical substructure and rig as one system.
@@ -78,7 +86,8 @@ impl Plant {
     /// The whole structure as if it were built, whose specimen has the sensors of
     /// `rig`: an ideal transfer system.
     pub fn monolithic(whole: Integrator, elements: usize, rig: VirtualRig) -> Self {
-        let monolithic = Some(vec![0.0; whole.interface().count()]);
+        let none = vec![0.0; whole.interface().count()];
+        let monolithic = Some(OnePiece { outside: none.clone(), inside: none });
         let numerical = Numerical::Stepped(Stepped { integrator: whole, elements, monolithic });
         Self { numerical, rig: rig.into() }
     }
@@ -188,7 +197,10 @@ impl Numerical {
 
     /// How far the velocity lies behind the displacement, s, where the monitor sees every step.
     pub fn velocity_lag_s(&self) -> f64 {
-        self.partitioned().map_or(0.0, Integrator::velocity_lag_s)
+        match self {
+            Self::Stepped(part) => part.integrator.velocity_lag_s(),
+            _ => 0.0,
+        }
     }
 
     /// What the energy monitor is told of this instant; `force` is the one just measured.
@@ -201,6 +213,10 @@ impl Numerical {
         };
         // Only of a partitioned one does the step move nothing but the numerical part.
         let step_work = || self.partitioned()?.step_work(force);
+        let force = match self {
+            Self::Stepped(Stepped { monolithic: Some(piece), .. }) => &piece.inside,
+            _ => force,
+        };
         Observation {
             displacement: self.displacement(),
             velocity: self.velocity(),
@@ -233,8 +249,10 @@ impl Numerical {
                 let out = &mut frame[before..];
                 match numerical {
                     Self::Stepped(part) => {
-                        let force = part.monolithic.as_ref().unwrap_or(&measured.force);
-                        part.integrator.acceleration(load, force, out);
+                        let Stepped { integrator, monolithic, .. } = part;
+                        let piece = monolithic.as_ref();
+                        let outside = piece.map_or(&measured.force, |piece| &piece.outside);
+                        integrator.acceleration(load, outside, out);
                     }
                     Self::Continuous(joint) => joint.model.acceleration(out),
                     Self::TwoRate(_) => {}
@@ -263,9 +281,9 @@ impl Numerical {
         measured: &Measured,
     ) -> Result<(), NotConverged> {
         match self {
-            Self::Stepped(part) => {
-                let force = part.monolithic.as_ref().unwrap_or(&measured.force);
-                part.integrator.advance(load, next, force)
+            Self::Stepped(Stepped { integrator, monolithic, .. }) => {
+                let outside = monolithic.as_ref().map_or(&measured.force, |piece| &piece.outside);
+                integrator.advance(load, next, outside)
             }
             Self::Continuous(joint) => {
                 joint.model.advance(load, next, &joint.command, &joint.error);
@@ -292,14 +310,15 @@ impl Stepped {
     #[inline(always)]
     fn measure(&mut self, load: &[f64], scene: &mut Scene<'_>) -> Result<(), Stop> {
         let Self { integrator, monolithic, .. } = self;
-        let Some(no_force) = monolithic else {
+        let Some(piece) = monolithic else {
             let health = scene.rig.measure(integrator.interface(), scene.measured);
             integrator.equilibrium(load, &mut scene.measured.force);
             return Ok(health?);
         };
-        integrator.equilibrium(load, no_force);
+        integrator.equilibrium(load, &mut piece.outside);
         if let RigSlot::Virtual(rig) = scene.rig {
             rig.follow(integrator.interface(), scene.measured);
+            piece.inside.copy_from_slice(rig.force());
         }
         Ok(())
     }

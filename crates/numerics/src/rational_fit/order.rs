@@ -50,7 +50,7 @@ pub fn choose_orders(
     most: usize,
     delay: PureDelay,
 ) -> Result<Choice, OrderError> {
-    let independent = 2.0 * data.omega_rad_s.len() as f64 / data.dependent_lines.max(1.0);
+    let independent = data.independent();
     let mut candidates: Vec<(RationalFit, Orders, f64)> = Vec::new();
     let mut last = None;
     for denominator in 1..=most {

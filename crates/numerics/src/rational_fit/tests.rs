@@ -34,7 +34,7 @@ fn data(
         response.push(exact + if noise > 0.0 { error * size } else { Complex::ZERO });
         deviation.push(size);
     }
-    ResponseData { omega_rad_s, response, deviation, dependent_lines: 1.0 }
+    ResponseData { omega_rad_s, response, deviation, correlation: Vec::new() }
 }
 
 fn worst(estimates: &[Estimate], exact: &[f64]) -> f64 {
@@ -139,7 +139,7 @@ fn nonsense_is_refused() {
         omega_rad_s: good.omega_rad_s[..2].to_vec(),
         response: good.response[..2].to_vec(),
         deviation: good.deviation[..2].to_vec(),
-        dependent_lines: 1.0,
+        correlation: Vec::new(),
     };
     assert!(matches!(fit(&short, third, PureDelay::Free), Err(FitError::TooFewLines { .. })));
 }
@@ -173,7 +173,7 @@ proptest! {
             omega_rad_s: (1..=values.len()).map(|k| k as f64).collect(),
             response: values.iter().map(|&(re, im)| Complex::new(re, im)).collect(),
             deviation: vec![1.0; values.len()],
-            dependent_lines: 1.5,
+            correlation: Vec::new(),
         };
         let orders = Orders { numerator: denominator - 1, denominator };
         let _ = fit(&data, orders, PureDelay::Free);

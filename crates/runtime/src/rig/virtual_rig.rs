@@ -204,6 +204,11 @@ impl VirtualRig {
         self.report(measured);
     }
 
+    /// The specimen's force at the last measurement, without the error of its sensor.
+    pub fn force(&self) -> &[f64] {
+        &self.force
+    }
+
     /// Restoring force and sensors at the achieved motion.
     #[inline(always)]
     fn report(&mut self, measured: &mut Measured) {

@@ -122,7 +122,7 @@ impl<'a> Setup<'a> {
 
     /// The folds with all that is known in their intervals: what shifts the amplitude by a
     /// share shifts a fold by that share of its distance to the next one and of a tenth of
-    /// the frequency's scale.
+    /// the frequency's scale. A fold at the tip of a resonance moves along its ridge.
     pub fn judged_folds(&self, mut folds: Vec<FoldMark>, points: &[TracePoint]) -> Vec<FoldMark> {
         let marks: Vec<Mark> = folds.iter().map(|fold| fold.mark).collect();
         for (k, fold) in folds.iter_mut().enumerate() {
@@ -132,14 +132,16 @@ impl<'a> Setup<'a> {
                     (point.frequency_hz - frequency_hz, point.amplitude_m(0) - amplitude_m);
                 (hz / self.spec.scale_hz()).hypot(size / self.spec.scale_m())
             };
-            let near = points.iter().min_by(|a, b| far(a).total_cmp(&far(b)));
+            let near =
+                (0..points.len()).min_by(|&a, &b| far(&points[a]).total_cmp(&far(&points[b])));
             let Some(near) = near else { continue };
             let others = marks.iter().enumerate().filter(|(other, _)| *other != k);
             let apart = others.map(|(_, other)| (other.frequency_hz - frequency_hz).abs());
             let apart_hz = apart.fold(self.spec.scale_hz(), f64::min) + 0.1 * self.spec.scale_hz();
-            let systematic_m = self.systematic_m(near, 0);
+            let systematic_m = self.systematic_m(&points[near], 0);
+            let ridge_hz = along_ridge_hz(points, near, fold.mark, systematic_m).unwrap_or(0.0);
             fold.interval_m += systematic_m;
-            fold.interval_hz += systematic_m / amplitude_m * apart_hz;
+            fold.interval_hz += (systematic_m / amplitude_m * apart_hz).max(ridge_hz);
         }
         folds
     }
@@ -408,4 +410,29 @@ fn shaken_specimen(assembly: &Assembly) -> ShakenSpecimen {
         elements: at_interface.chain(between).collect(),
         preload_n: vec![0.0; count],
     }
+}
+
+/// How far the tip of a resonance lies from where its ridge has so much less amplitude: halfway
+/// between its flanks. `None` for a fold on whose one side the amplitude goes on to rise.
+fn along_ridge_hz(points: &[TracePoint], tip: usize, mark: Mark, less_m: f64) -> Option<f64> {
+    const RISES: f64 = 1.1;
+    let wanted_m = mark.amplitude_m - less_m;
+    let flank = |side: &mut dyn Iterator<Item = usize>| {
+        let mut before = (mark.amplitude_m, mark.frequency_hz);
+        for k in side {
+            let here = (points[k].amplitude_m(0), points[k].frequency_hz);
+            if here.0 > RISES * mark.amplitude_m {
+                return None;
+            }
+            if here.0 <= wanted_m && here.0 < before.0 {
+                let part = ((before.0 - wanted_m) / (before.0 - here.0)).clamp(0.0, 1.0);
+                return Some(before.1 + part * (here.1 - before.1));
+            }
+            before = here;
+        }
+        None
+    };
+    let flanks = [flank(&mut (0..tip).rev()), flank(&mut (tip + 1..points.len()))];
+    let [Some(one), Some(other)] = flanks else { return None };
+    Some((mark.frequency_hz - 0.5 * (one + other)).abs())
 }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::further;
 use super::generator::{Draw, Drawn, Load, draw_with};
 
 /// The experiment of a seed. What the program refuses is drawn again with the next `attempt`.
@@ -54,6 +55,7 @@ pub fn draw(seed: u64, attempt: u32) -> Drawn {
              within = \"1 mm\", stands_at = \"1 mm\" }\n",
         );
     }
+    further::add(&mut drawn, &mut Draw::new(seed, &format!("further experiment {attempt}")));
     drawn
 }
 

@@ -8,6 +8,7 @@
 mod agreement;
 mod comparison;
 mod experiment;
+mod further;
 mod generator;
 mod growth;
 
@@ -24,7 +25,7 @@ use comparison::{Compared, Outcome, compare, compare_file};
 const LOOPS: u64 = 200;
 
 /// Experiments that are compared in an ordinary run of the tests.
-const EXPERIMENTS: u64 = 120;
+const EXPERIMENTS: u64 = 300;
 
 /// Known cases that are refused: their step is too long for their integrator.
 const REFUSED: [&str; 2] = ["rk4-damper-ideal", "rk4-indefinite"];

@@ -121,7 +121,7 @@ fn bound_percent(function: &TransferFunction, plan: &DrivePlan) -> Result<f64, E
         response: omegas.clone().map(|omega| function.response(omega)).collect(),
         omega_rad_s: omegas.collect(),
         deviation: vec![SQRT_2 * known; lines],
-        dependent_lines: 1.0,
+        correlation: Vec::new(),
     };
     let fitted = fit(&data, ORDERS, PureDelay::Fixed(0.0))
         .map_err(|source| Error::Identification { dof: 1, source: source.into() })?;
