@@ -4,7 +4,6 @@
 //! behind the concrete `f64` functions of [`eigen`] and [`sparse`], so that an edit
 //! elsewhere does not recompile its generic code.
 
-pub mod arnoldi;
 pub mod block;
 pub mod complex_eigen;
 pub mod continuation;
@@ -20,6 +19,7 @@ pub mod harmonic_balance;
 pub mod harmonics;
 pub mod held_response;
 pub mod interpolate;
+pub mod krylov;
 pub mod lanes;
 pub mod levenberg_marquardt;
 pub mod linear_system;

@@ -11,12 +11,12 @@ use model::integrator::Integrator;
 use model::predictor::{Predictor, Surroundings};
 use model::rates::{MainLoopForm, Rates};
 use nalgebra::DVector;
-use numerics::arnoldi;
 use numerics::block::{hstack, vstack};
 use numerics::eigen;
+use numerics::krylov::{self, Search};
 use numerics::linear_system::{LinearSystem, Time};
 use numerics::sparse::SparseMatrix;
-use numerics::{Complex, ComplexMatrix, Matrix, Vector};
+use numerics::{Complex, ComplexMatrix, Matrix};
 
 use super::modes::{LoopMode, MOST_MODES, Motion, TrueMode};
 use super::nyquist::NEUTRAL;
@@ -276,11 +276,8 @@ impl<'a> Period<'a> {
     /// All of small loops; of large ones what grows, or the slowest motion.
     fn spectrum(&self) -> Result<Spectrum, LoopError> {
         if self.size > AT_ONCE {
-            let once = |x: &Vector| {
-                let passed = self.pass(&Matrix::from_columns(&[x.clone_owned()]), None);
-                passed.end.column(0).into_owned()
-            };
-            let found = arnoldi::largest(self.size, 1.0, MOST_DIRECTIONS, once)?;
+            let search = Search { beyond: 1.0, block: 1, most: MOST_DIRECTIONS };
+            let found = krylov::largest(self.size, search, |x| self.pass(x, None).end)?;
             let found = found.ok_or(LoopError::NotSettled)?;
             return Ok(Spectrum { values: found.0, shapes: Shapes::Found(found.1) });
         }

@@ -36,7 +36,7 @@ pub fn add_product(c: &mut Matrix, a: &Matrix, b: &Matrix, factor: f64) {
 }
 
 /// Aᵀ B for A given as columns one behind the other.
-pub(super) fn columns_transposed_product(a: &[f64], b: &Matrix) -> Matrix {
+pub(crate) fn columns_transposed_product(a: &[f64], b: &Matrix) -> Matrix {
     let (n, count) = (b.nrows(), a.len().checked_div(b.nrows()).unwrap_or(0));
     let mut out = Matrix::zeros(count, b.ncols());
     accumulate(&mut out, MatRef::from_column_major_slice(a, n, count).transpose(), view(b), 1.0);
@@ -44,7 +44,7 @@ pub(super) fn columns_transposed_product(a: &[f64], b: &Matrix) -> Matrix {
 }
 
 /// C ← C + factor · A B for A given as columns one behind the other.
-pub(super) fn add_columns_product(c: &mut Matrix, a: &[f64], b: &Matrix, factor: f64) {
+pub(crate) fn add_columns_product(c: &mut Matrix, a: &[f64], b: &Matrix, factor: f64) {
     let a = MatRef::from_column_major_slice(a, c.nrows(), b.nrows());
     accumulate(c, a, view(b), factor);
 }

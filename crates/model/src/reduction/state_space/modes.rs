@@ -7,8 +7,8 @@
 //! are taken out of every vector, so that λ = 0 never comes up.
 
 use nalgebra::{Complex, DMatrix, DVector};
-use numerics::arnoldi;
 use numerics::eigen::{self, general_pairs};
+use numerics::krylov::{self, Search};
 use numerics::random::Stream;
 use numerics::second_order::SecondOrder;
 use numerics::sparse::{SparseError, SparseMatrix};
@@ -19,7 +19,8 @@ use super::system::{Factor, System};
 
 /// Up to so many states the operator is written out and all modes are found.
 const MOST_DENSE: usize = 1200;
-/// Most vectors of the search for the modes of a larger component.
+/// Vectors that a step of the search for the modes of a larger component has, and most that it keeps.
+const BLOCK: usize = 8;
 const MOST_VECTORS: usize = 1600;
 /// An imaginary part below this part of |λ| is none.
 const REAL: f64 = 1e-9;
@@ -227,11 +228,8 @@ impl<'a> Shifted<'a> {
                 StateChoice::Number(_) => 2.0 * self.system.omega,
             };
         loop {
-            let apply = |x: &DVector<f64>| {
-                let x = DMatrix::from_column_slice(states, 1, x.as_slice());
-                self.apply(&x, mirrored).column(0).into_owned()
-            };
-            let found = arnoldi::largest(states, reach.recip(), MOST_VECTORS, apply)?;
+            let search = Search { beyond: reach.recip(), block: BLOCK, most: MOST_VECTORS };
+            let found = krylov::largest(states, search, |x| self.apply(x, mirrored))?;
             let (thetas, vectors) = found.ok_or_else(|| not_found(0))?;
             let pairs = thetas.iter().zip(vectors.column_iter());
             let modes: Vec<Mode> =
