@@ -38,7 +38,7 @@ impl Curves {
     }
 
     /// When the first stretch begins, s.
-    pub(crate) fn from_s(&self) -> Option<f64> {
+    pub(crate) fn begins_s(&self) -> Option<f64> {
         self.begins.first().copied()
     }
 

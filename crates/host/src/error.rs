@@ -54,7 +54,8 @@ pub(crate) struct ApiError {
     pub(crate) code: &'static str,
     pub(crate) message: String,
     pub(crate) remedy: Option<String>,
-    pub(crate) diagnostics: Option<Value>,
+    /// Boxed: a refusal is small, and rare.
+    pub(crate) diagnostics: Option<Box<Value>>,
 }
 
 /// Why a request was refused.
@@ -118,13 +119,14 @@ impl ApiError {
     pub(crate) fn invalid(message: impl Into<String>, diagnostics: Option<Value>) -> Self {
         let error =
             Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_experiment", message.into());
-        Self { diagnostics, ..error }
+        Self { diagnostics: diagnostics.map(Box::new), ..error }
     }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let Self { status, code, message, remedy, diagnostics } = self;
+        let diagnostics = diagnostics.map(|found| *found);
         let error = RefusalReason { code: code.to_owned(), message, remedy, diagnostics };
         (status, Json(Refusal { error })).into_response()
     }

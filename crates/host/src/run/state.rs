@@ -181,7 +181,7 @@ impl Known {
             "run": self.run,
             "channels": self.channels.iter().map(channel).collect::<Vec<_>>(),
             "limits": self.limits,
-            "history_from_s": self.history.as_ref().and_then(Curves::from_s),
+            "history_from_s": self.history.as_ref().and_then(Curves::begins_s),
         })
     }
 
