@@ -22,6 +22,8 @@ export const live = {
 /** @type {WebSocket | null} */
 let socket = null;
 let heard = 0, numbers = 0, next = 0, expected = -1, recent = 0;
+/** Counts what was said of the run. */
+let words = 0;
 let refusedWhy = "";
 
 export function connect() {
@@ -107,6 +109,7 @@ function hello(message) {
 
 /** @param {import("./state.js").Run | null} value */
 export function takeRun(value) {
+  words++;
   const before = state.run;
   state.run = value;
   if (before?.state !== value?.state) numbers = Math.max(numbers, performance.now() - STALE_MS / 2);
@@ -148,7 +151,7 @@ function judge() {
   if (changed) tell("link", link);
 }
 
-/** Who has control, and whether the host still answers while no test tells it. */
+/** Who has control; and, while no test tells it, whether the host still answers and what became of the test. */
 async function beat() {
   if (!socket) return;
   const began = performance.now();
@@ -159,10 +162,11 @@ async function beat() {
       state.lease = lease;
       tell("lease", lease);
     }
-    if (state.run && !isActive(state.run)) {
-      const { run } = await get("/api/run");
-      if (!run) takeRun(null);
-    }
+    if (isFlowing(state.run) && !state.link.stale) return;
+    const before = words;
+    const { run } = await get("/api/run");
+    // What the stream has said meanwhile is newer.
+    if (before === words && (run?.id !== state.run?.id || run?.state !== state.run?.state)) takeRun(run);
   } catch {
     // The age of the newest answer says it.
   }

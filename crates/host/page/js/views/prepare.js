@@ -3,6 +3,7 @@
 import { facts, h, limitTable, quantity, verdictBanner } from "../dom.js";
 import { get, post } from "../api.js";
 import { inControl } from "../lease.js";
+import { takeRun } from "../live.js";
 import { attempt, notice } from "../notice.js";
 import { on, state } from "../state.js";
 
@@ -52,7 +53,10 @@ function prepared(answer, wish) {
   const { verdict, limits = [], unstable } = answer;
   const read = h("input", { type: "checkbox" }), accept = h("input", { type: "checkbox" });
   const real = wish.clock === "real";
-  const arm = h("button.danger", { type: "button", "data-needs-control": "", onclick: attempt(() => post("/api/run/arm", { prepared: answer.prepared, accept_unstable: unstable && accept.checked })) },
+  const arm = h("button.danger", { type: "button", "data-needs-control": "", onclick: attempt(async () => {
+    const armed = await post("/api/run/arm", { prepared: answer.prepared, accept_unstable: unstable && accept.checked });
+    takeRun(armed.run ?? armed);
+  }) },
     real ? "Arm the rig" : "Start the process");
   const look = () => { arm.disabled = !inControl() || !read.checked || (unstable && !accept.checked); };
   for (const one of [read, accept]) one.addEventListener("change", look);

@@ -40,8 +40,8 @@ export function runHead() {
     say(word, state.link.stale ? `${named}?` : named);
     word.title = state.link.stale ? "What the test does now is not known" : "";
     word.dataset.level = state.link.stale ? "bad" : level;
-    say(phase, `${run.clock === "real" ? "real time" : "virtual time"} · ${plain(run.tick_hz)} Hz${run.phase_word ? ` · ${run.phase_word}` : ""}${unseen(run)}${alone(run)}`);
-    say(clock, `${run.time_s.toFixed(1)} s of ${plain(Number(run.duration_s.toPrecision(3)))} s`);
+    say(phase, `${run.clock === "real" ? "real time" : "virtual time"}${run.tick_hz ? ` · ${plain(run.tick_hz)} Hz` : ""}${run.phase_word ? ` · ${run.phase_word}` : ""}${unseen(run)}${alone(run)}`);
+    say(clock, !run.duration_s ? "" : `${run.time_s.toFixed(1)} s of ${plain(Number(run.duration_s.toPrecision(3)))} s`);
     progress.value = run.duration_s > 0 ? Math.min(1, run.time_s / run.duration_s) : 0;
     const key = [run.can, inControl(), run.state, run.trip?.text, run.message, run.record, run.verdict?.level].join("|");
     if (key === shown) return;
