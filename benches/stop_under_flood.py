@@ -2,13 +2,13 @@
 
     TWINRIG=target/release/twinrig TWINRIG_ROOT=. python3 benches/stop_under_flood.py [tests] [--tls]
 
-Each test is stopped once, beside four threads that open as many connections with a wrong token as they can. A connection that
+Each test is stopped once, beside four processes that open as many connections with a wrong token as they can. A connection that
 is pushed out by strangers is tried again, as `twinrig host stop` does."""
 import os, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/attack"))
 from common_tcp import *
-import ssl
+import multiprocessing, ssl
 
 TLS = "--tls" in sys.argv
 COUNT = int(next((word for word in sys.argv[1:] if word.isdigit()), 100))
@@ -42,7 +42,7 @@ def flood(port, over, opened):
             s.setblocking(False)
             s.connect_ex(("127.0.0.1", port))
             open_ones.append((s, time.time()))
-            opened.append(1)
+            opened.value += 1
         except OSError:
             pass
         for one in list(open_ones):
@@ -79,22 +79,24 @@ def stop(port):
     return None
 
 
+# Processes of their own: they must not keep the client that is measured waiting.
+forked = multiprocessing.get_context("fork")
 f, times, again = toml(LONG), [], 0
 for k in range(COUNT):
     p, port = start(f"o{k}")
     # Whoever is let in speaks to a test that runs; before, nobody is answered.
     greeted(port).close()
-    over, opened = threading.Event(), []
-    threads = [threading.Thread(target=flood, args=(port, over, opened), daemon=True) for _ in range(4)]
-    [thread.start() for thread in threads]
+    over, opened = forked.Event(), [forked.Value("q", 0) for _ in range(4)]
+    strangers = [forked.Process(target=flood, args=(port, over, count), daemon=True) for count in opened]
+    [one.start() for one in strangers]
     time.sleep(0.5)
     begun = time.perf_counter()
     tries = stop(port)
     times.append(1e3 * (time.perf_counter() - begun) if tries else math.inf)
     again += (tries or 10) - 1
     over.set()
-    [thread.join() for thread in threads]
-    rate = len(opened) / 0.5
+    [one.join() for one in strangers]
+    rate = sum(count.value for count in opened) / 0.5
     p.send_signal(signal.SIGINT)
     end(p)
     shutil.rmtree(f"{D}/o{k}", ignore_errors=True)
