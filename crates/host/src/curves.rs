@@ -29,7 +29,8 @@ pub(crate) struct Curves {
 
 impl Curves {
     pub(crate) fn new(channels: usize, width_s: f64, most: usize) -> Self {
-        let most = most.max(2);
+        // A stretch without length would never join its neighbour.
+        let (most, width_s) = (most.max(2), width_s.max(1e-9));
         Self { channels, width_s, most, begins: Vec::new(), values: Vec::new() }
     }
 
@@ -44,6 +45,9 @@ impl Curves {
 
     /// Takes a frame, with one value for each channel.
     pub(crate) fn push(&mut self, time_s: f64, frame: impl Iterator<Item = f64>) {
+        if !time_s.is_finite() {
+            return;
+        }
         // A time that goes back belongs to the stretch before it.
         let fits = |begin: &f64| time_s < begin + self.width_s * (1.0 - 1e-9);
         if !self.begins.last().is_some_and(fits) {
