@@ -105,6 +105,8 @@ fn a_test_whose_operator_is_lost_does_what_is_declared_and_once() {
         let attend = Request::Attend { by: "Anna".into() }.bytes();
         bench.service.handle(10 * SECOND, client, &attend);
         bench.service.handle(11 * SECOND, client, &attend);
+        // Who takes no answers would be let go.
+        assert_eq!(bench.replies(11 * SECOND, client).len(), 2);
         bench.service.poll(13 * SECOND);
         assert_eq!((bench.stop.presses(), bench.conduct.is_held()), (0, false), "heard in time");
         bench.service.poll(13 * SECOND + 1);
