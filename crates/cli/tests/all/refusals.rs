@@ -193,7 +193,7 @@ fn files_that_are_no_experiment() {
         ("absent.toml", "name an experiment file that exists"),
         ("folder", "it is not a regular file"),
         ("latin.toml", "save it as UTF-8"),
-        ("nothing.toml", "the file lacks `structure`"),
+        ("nothing.toml", "exactly one of `structure`, `component`"),
     ] {
         let ran = lab.twinrig(["run", file]).exits(3);
         assert!(ran.err.contains(says), "{}", ran.err);

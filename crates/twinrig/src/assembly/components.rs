@@ -470,7 +470,7 @@ impl<'a> Builder<'a> {
             .filter(|(_, ends)| ends.iter().any(|&part| stands(part)))
             .map(|(link, _)| link.clone())
             .collect();
-        let made = second_order(&joined.coordinates, &joined.forms, &stands, &links);
+        let made = second_order(&joined.coordinates, &joined.forms, stands, &links);
         let block = |matrix: &SparseMatrix| {
             DMatrix::from_fn(listed.len(), listed.len(), |i, j| {
                 listed[i].zip(listed[j]).map_or(0.0, |(i, j)| matrix.get(i, j))

@@ -77,7 +77,7 @@ fn assembly(text: &str) -> Assembly {
 }
 
 fn refused(text: &str) -> String {
-    built(text, &Shelf(Vec::new())).err().expect("refused")
+    built(text, &Shelf(Vec::new())).map(drop).expect_err("refused")
 }
 
 fn with(head: &str, interface: &str) -> String {
@@ -239,14 +239,9 @@ fn what_cannot_be_joined_is_refused_with_its_remedy() {
     );
     let text = refused(&loose);
     assert!(text.contains("nothing holds DOF \"loose.2\"") && text.contains("supports"), "{text}");
-    let mut held = loose.replace(
+    let held = loose.replace(
         "[[joint]]\nrigid = [\"loose.1\"",
         "supports = [2]\n[[joint]]\nrigid = [\"loose.1\"",
-    );
-    held = held.replacen(
-        "stiffness = { unit = \"N/m\", rows = [[1, 0], [0, 0]] }\nsupports",
-        "stiffness = { unit = \"N/m\", rows = [[1, 0], [0, 0]] }\nsupports",
-        1,
     );
     assert_eq!(assembly(&held).structure.size(), 6);
     let massless = loose
