@@ -39,12 +39,13 @@ export const whenRefused = (work) => { onUnauthorised = work; };
 /**
  * One request; the answer as a `Response`.
  * @param {string} method @param {string} path
- * @param {{body?: any, signal?: AbortSignal, token?: string}} [options]
+ * @param {{body?: any, signal?: AbortSignal, token?: string, press?: string}} [options]
  */
-export async function request(method, path, { body, signal, token } = {}) {
+export async function request(method, path, { body, signal, token, press } = {}) {
   /** @type {Record<string, string>} */
   const headers = { Authorization: "Bearer " + (token ?? keys.token) };
   if (keys.lease) headers["X-Twinrig-Lease"] = keys.lease;
+  if (press) headers["X-Twinrig-Press"] = press;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {

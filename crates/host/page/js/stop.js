@@ -43,7 +43,7 @@ async function send(own) {
   const limit = setTimeout(() => round.abort(), AGAIN_MS);
   const tell = setTimeout(() => own.over || unconfirmed(own, "no answer yet."), TELL_MS);
   try {
-    const { presses } = await post("/api/run/stop", { press: own.id }, { signal: round.signal });
+    const { presses } = await post("/api/run/stop", {}, { signal: round.signal, press: own.id });
     if (!own.over) taken(presses);
   } catch (problem) {
     if (own.over) return;

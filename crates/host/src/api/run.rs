@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use runtime::host::{Action, ClientError, Token};
 use serde::{Deserialize, Serialize};
 use twinrig::verdict::Verdict;
@@ -232,17 +232,25 @@ pub(crate) async fn command(
 }
 
 /// Stops the test: hold, then ramp to zero. Again: the ramp begins, or is frozen. Needs no lease.
+///
+/// A press that carries a name in `X-Twinrig-Press` counts once, however often it is sent.
 #[utoipa::path(post, path = "/api/run/stop", tag = "run",
+    params(("X-Twinrig-Press" = Option<String>, Header, description = "Name of the press")),
     responses((status = 200, body = Presses), (status = 403, body = Refusal), (status = 409, body = Refusal)))]
 pub(crate) async fn stop(
     State(host): State<Arc<Host>>,
     Operator(caller): Operator,
+    headers: HeaderMap,
 ) -> Result<Json<Presses>, ApiError> {
     let by = caller.holder.unwrap_or_else(|| "an operator without the lease".to_owned());
     let (asked, name) = (Arc::clone(&host), by.clone());
-    let pressed = tokio::task::spawn_blocking(move || asked.runs.stop(&name)).await?;
+    let press = headers.get("x-twinrig-press").and_then(|press| press.to_str().ok());
+    let press = press.map(str::to_owned);
+    let pressing = move || asked.runs.stop(&name, press.as_deref());
+    let pressed = tokio::task::spawn_blocking(pressing).await?;
     host.audit.note(&by, "run", if pressed.is_ok() { "stop" } else { "stop: not reached" });
-    Ok(Json(Presses { presses: pressed? }))
+    let presses = pressed?.ok_or_else(|| ApiError::unreachable("the stop is being pressed"))?;
+    Ok(Json(Presses { presses }))
 }
 
 /// Forgets a test that is over.

@@ -1,5 +1,6 @@
 //! The test that runs: in a process of its own, which goes on whatever becomes of the host.
 
+mod press;
 mod state;
 mod uses;
 mod watch;
@@ -23,6 +24,7 @@ use twinrig::hosted::Found;
 use crate::lock::lock;
 use crate::private::write_private;
 
+use press::{LastPress, Press};
 pub(crate) use state::{Known, Live, Run, RunState};
 use watch::{Watcher, read_beacon};
 
@@ -61,6 +63,7 @@ pub(crate) struct Runs {
     token: Token,
     private: PathBuf,
     pub(crate) prepared: Mutex<Option<Prepared>>,
+    last_press: LastPress,
 }
 
 /// What the thread that looks at the run shares with requests.
@@ -129,7 +132,8 @@ impl Runs {
         let (live, _) = broadcast::channel(WAITING);
         let attended: Box<dyn Fn() -> Option<String> + Send> = Box::new(|| None);
         let shared = Shared { known: Mutex::default(), live, attended: Mutex::new(attended) };
-        Self { shared: Arc::new(shared), token, private, prepared: Mutex::new(None) }
+        let (prepared, last_press) = (Mutex::new(None), LastPress::default());
+        Self { shared: Arc::new(shared), token, private, prepared, last_press }
     }
 
     /// By what it is told who controls the test.
@@ -240,9 +244,21 @@ impl Runs {
         Ok(())
     }
 
-    /// Presses the stop: over the link or, where that is not to be had, by the signal that the
-    /// program takes as one.
-    pub(crate) fn stop(&self, by: &str) -> Result<u64, ClientError> {
+    /// Presses the stop and gives how often it was pressed. A press with a name that is sent again
+    /// counts once: `None` while it is under way.
+    pub(crate) fn stop(&self, by: &str, name: Option<&str>) -> Result<Option<u64>, ClientError> {
+        match self.last_press.begin(name) {
+            Press::Done(presses) => return Ok(Some(presses)),
+            Press::UnderWay => return Ok(None),
+            Press::New => {}
+        }
+        let pressed = self.press(by);
+        self.last_press.end(name, pressed.as_ref().ok().copied());
+        pressed.map(Some)
+    }
+
+    /// Over the link or, where that is not to be had, by the signal that the program takes as one.
+    fn press(&self, by: &str) -> Result<u64, ClientError> {
         let pressed = self.reach().and_then(|mut client| {
             let presses = client.stop()?;
             // For the record; the stop is pressed whatever becomes of this.
